@@ -1,0 +1,68 @@
+/*
+ * ortcrypt/runtime.h: one ONNX Runtime in this process.
+ *
+ * Call order: open or adopt -> register_ep -> compile / sessions -> close (after everything made with it).
+ * Threads: calls on one runtime may run concurrently, except close.
+ */
+#ifndef ORTCRYPT_RUNTIME_H
+#define ORTCRYPT_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <onnxruntime_c_api.h>
+
+#include "ortcrypt/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ortcrypt_runtime ortcrypt_runtime;
+
+typedef struct ortcrypt_runtime_options {
+    size_t struct_size;
+    bool accept_telemetry; /* go on although a runtime known to write model metadata to disk may do so */
+    int log_level;         /* OrtLoggingLevel + 1; 0: errors only */
+    const ortcrypt_monitor *monitor;
+} ortcrypt_runtime_options;
+
+/*
+ * Loads `library` (path of libonnxruntime.so.X; NULL: the one already in the process, else "libonnxruntime.so") and makes
+ * an OrtEnv. ORTCRYPT_E_UNSUPPORTED for a version before 1.23 or from 2 on, or when ORT_DISABLE_TELEMETRY=1 is not in the
+ * environment of a runtime that needs it.
+ */
+ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_runtime_open(ortcrypt_runtime **runtime, const char *library,
+                                                                     const ortcrypt_runtime_options *options,
+                                                                     ortcrypt_error *err);
+
+/* The same for the runtime an application already has. `env` may be NULL (one is made); else it stays the caller's. */
+ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_runtime_adopt(ortcrypt_runtime **runtime, const OrtApiBase *base,
+                                                                      OrtEnv *env, const ortcrypt_runtime_options *options,
+                                                                      ortcrypt_error *err);
+
+/* ORTCRYPT_E_BUSY while sessions, inputs or outputs made with it are open. NULL is allowed. */
+ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_runtime_close(ortcrypt_runtime *runtime, ortcrypt_error *err);
+
+/* "1.32.0"; valid until close. */
+ORTCRYPT_API const char *ortcrypt_runtime_version(const ortcrypt_runtime *runtime);
+
+/* The OrtApi (of the highest version both sides know) and the OrtEnv; valid until close. */
+ORTCRYPT_API const OrtApi *ortcrypt_runtime_api(const ortcrypt_runtime *runtime);
+ORTCRYPT_API OrtEnv *ortcrypt_runtime_env(const ortcrypt_runtime *runtime);
+
+/*
+ * Registers an EP library under `name` (the path is made absolute first: ORT would resolve it against its own folder).
+ * Registering the same name and path again is allowed and does nothing.
+ */
+ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_runtime_register_ep(ortcrypt_runtime *runtime, const char *name,
+                                                                            const char *library, ortcrypt_error *err);
+
+/* Runtime, era of the callback API, EP devices and each EP's route as one JSON object (ortcrypt_free(json, 0)). */
+ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_runtime_describe(ortcrypt_runtime *runtime, char **json,
+                                                                         ortcrypt_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,76 @@
+/*
+ * ortcrypt/session.h: from a bundle to a running OrtSession.
+ *
+ * Call order: session_open -> session_ort (run it) -> session_close ; or, for an application that creates its own session:
+ * inputs_open (prepares its OrtSessionOptions) -> inputs_model -> CreateSessionFromArray -> ... -> ReleaseSession -> inputs_close.
+ * Threads: an open session may be run from several threads; open and close belong to one thread at a time.
+ */
+#ifndef ORTCRYPT_SESSION_H
+#define ORTCRYPT_SESSION_H
+
+#include "ortcrypt/bundle.h"
+#include "ortcrypt/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ortcrypt_session ortcrypt_session;
+typedef struct ortcrypt_inputs ortcrypt_inputs;
+
+typedef struct ortcrypt_session_options {
+    size_t struct_size;
+    const char *variant; /* id; NULL: the newest compiled variant that fits `ep`, or the source variant without `ep` */
+    const char *ep;      /* execution provider name as GetEpDevices gives it; NULL: the CPU EP */
+    const char *ep_library; /* registered under the EP's name first; NULL: registered already */
+    const char *const *ep_option_keys;
+    const char *const *ep_option_values;
+    size_t ep_option_count;
+    const OrtSessionOptions *base; /* cloned and added to; NULL: ORT's defaults */
+    const ortcrypt_monitor *monitor;
+} ortcrypt_session_options;
+
+/* Opens `bundle` on `runtime`. Both must outlive the session. *session is NULL on failure and nothing is left behind. */
+ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_session_open(ortcrypt_session **session, ortcrypt_runtime *runtime,
+                                                                     ortcrypt_bundle *bundle,
+                                                                     const ortcrypt_session_options *options,
+                                                                     ortcrypt_error *err);
+
+/* The OrtSession inside; owned by `session`, never released by the caller. */
+ORTCRYPT_API OrtSession *ortcrypt_session_ort(const ortcrypt_session *session);
+
+/* How each asset reached ORT (route, bytes, why) as one JSON object (ortcrypt_free(json, 0)). */
+ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_session_plan(const ortcrypt_session *session, char **json,
+                                                                     ortcrypt_error *err);
+
+/* Releases the OrtSession first, then wipes and frees the memory behind it. NULL is allowed. */
+ORTCRYPT_API void ortcrypt_session_close(ortcrypt_session *session);
+
+/*
+ * Prepares the caller's own `session_options` for a variant: decrypted initializers are added and the EPContext read
+ * callback is set. The EP is the caller's to append. Keep *inputs open until the session made from it was released:
+ * ORT reads the buffers while the session is created, and on some routes for as long as it lives.
+ */
+ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_inputs_open(ortcrypt_inputs **inputs, ortcrypt_runtime *runtime,
+                                                                    ortcrypt_bundle *bundle,
+                                                                    OrtSessionOptions *session_options,
+                                                                    const ortcrypt_session_options *options,
+                                                                    ortcrypt_error *err);
+
+/* The decrypted model for CreateSessionFromArray (or SetInputModelFromBuffer); owned by `inputs`. */
+ORTCRYPT_API void ortcrypt_inputs_model(const ortcrypt_inputs *inputs, const void **model, size_t *model_len);
+
+/* Wipes and frees. NULL is allowed. */
+ORTCRYPT_API void ortcrypt_inputs_close(ortcrypt_inputs *inputs);
+
+/*
+ * OrtReadNamedBufferFunc over an ortcrypt_inputs (the state): the EPContext asset `name`, decrypted straight into a buffer
+ * of `allocator`. Thread-safe. ortcrypt_inputs_open sets it; for applications that register it themselves.
+ */
+ORTCRYPT_API OrtStatus *ORT_API_CALL ortcrypt_read_named(void *inputs, const char *name, OrtAllocator *allocator,
+                                                         void **buffer, size_t *data_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,84 @@
+/*
+ * bundle/bundle.h: keyring + format + store: open, read with the decryptor pool, write, commit. What flow builds on.
+ *
+ * Reading: ortcrypt_bundle_open -> oc_bundle_* -> ortcrypt_bundle_close.
+ * Writing: oc_txn_begin -> oc_asset_writer_* and oc_txn_manifest -> oc_txn_commit -> oc_txn_end.
+ */
+#ifndef OC_BUNDLE_BUNDLE_H
+#define OC_BUNDLE_BUNDLE_H
+
+#include "format/manifest.h"
+#include "format/onnx.h"
+#include "ortcrypt/bundle.h"
+
+#define OC_PIECE_CHUNKS 64
+#define OC_PIECE_PLAIN_LEN (1024u * 1024u)                   /* 64 chunks of plaintext */
+#define OC_PIECE_SEALED_LEN (64u * 16400u)                   /* 1049600 */
+#define OC_OBJECT_LABEL "ortcrypt/1 object"                  /* then 0x00 */
+#define OC_MANIFEST_CONTEXT "ortcrypt/1 manifest"            /* then 0x00 and the bundle id */
+#define OC_ASSET_CONTEXT "ortcrypt/1 asset"                  /* then 0x00, the bundle id, the asset id */
+
+const oc_manifest *oc_bundle_manifest(const ortcrypt_bundle *bundle);
+
+/* Sessions and inputs hold the bundle: close answers ORTCRYPT_E_BUSY until every hold is released. Thread-safe. */
+void oc_bundle_hold(ortcrypt_bundle *bundle);
+void oc_bundle_release(ortcrypt_bundle *bundle);
+
+/*
+ * Reads a whole asset into dst (exactly asset->size bytes), pieces in parallel. `asset` is of this bundle's manifest (or a
+ * pending one of the transaction whose view it is). Nothing of dst is plaintext after a failure.
+ */
+ortcrypt_status oc_bundle_read(ortcrypt_bundle *bundle, const oc_asset *asset, void *dst, const ortcrypt_monitor *monitor,
+                               ortcrypt_error *err);
+
+/*
+ * Reads in order, one authenticated piece at a time (at most 1 MiB), to `push`. The end of the stream is checked first, so
+ * that a cut is known before the first byte is handed over. The buffer is wiped after each call. Decrypts ahead on the pool.
+ */
+ortcrypt_status oc_bundle_stream(ortcrypt_bundle *bundle, const oc_asset *asset, oc_push_fn push, void *push_state,
+                                 const ortcrypt_monitor *monitor, ortcrypt_error *err);
+
+/* Random access to an asset's plaintext; keeps the last chunk(s) decrypted. Open -> source.read... -> close. One thread. */
+typedef struct oc_asset_reader oc_asset_reader;
+ortcrypt_status oc_asset_reader_open(oc_asset_reader **out, ortcrypt_bundle *bundle, const oc_asset *asset,
+                                     ortcrypt_error *err);
+oc_source oc_asset_reader_source(oc_asset_reader *reader); /* valid until close */
+void oc_asset_reader_close(oc_asset_reader *reader);
+
+/* A writing transaction. */
+typedef struct oc_txn oc_txn;
+typedef struct oc_asset_writer oc_asset_writer;
+
+/* A new bundle at `path`, with a fresh id and key, wrapped for the keyring. */
+ortcrypt_status oc_txn_create(oc_txn **out, const char *path, const ortcrypt_keyring *keyring, ortcrypt_error *err);
+
+/*
+ * An existing bundle: takes the write lock, opens it, sequence + 1. With out_path: a new bundle there, a copy of everything.
+ * A signed bundle is refused without out_path (ORTCRYPT_E_UNSUPPORTED: changing it needs the signing key).
+ */
+ortcrypt_status oc_txn_begin(oc_txn **out, const char *path, const char *out_path, const ortcrypt_keyring *keyring,
+                             const ortcrypt_open_options *options, ortcrypt_error *err);
+
+/* The bundle as it will be: its manifest is the one being built and its assets include the pending ones. */
+ortcrypt_bundle *oc_txn_view(oc_txn *txn);
+oc_manifest *oc_txn_manifest(oc_txn *txn);
+
+/*
+ * One asset, fresh id. push may be called from one thread at a time; several writers may be open at once on several threads.
+ * finish adds the asset to the transaction's manifest (thread-safe) and returns its id; without finish, close removes it.
+ */
+ortcrypt_status oc_asset_writer_open(oc_asset_writer **out, oc_txn *txn, ortcrypt_error *err);
+ortcrypt_status oc_asset_writer_push(oc_asset_writer *writer, const void *data, size_t len, ortcrypt_error *err);
+ortcrypt_status oc_asset_writer_finish(oc_asset_writer *writer, uint8_t id[OC_ASSET_ID_LEN], ortcrypt_error *err);
+void oc_asset_writer_close(oc_asset_writer *writer); /* NULL is allowed */
+
+/* Whole assets from memory or from a source (in parallel where it pays). */
+ortcrypt_status oc_txn_put(oc_txn *txn, oc_span data, uint8_t id[OC_ASSET_ID_LEN], ortcrypt_error *err);
+ortcrypt_status oc_txn_put_source(oc_txn *txn, const oc_source *source, const char *step, const ortcrypt_monitor *monitor,
+                                  uint8_t id[OC_ASSET_ID_LEN], ortcrypt_error *err);
+
+/* Publishes the manifest. After it (or a failure) only oc_txn_end is allowed; info may be NULL. */
+ortcrypt_status oc_txn_commit(oc_txn *txn, ortcrypt_bundle_info *info, ortcrypt_error *err);
+void oc_txn_end(oc_txn *txn); /* not committed: everything written is removed. NULL is allowed */
+
+#endif
