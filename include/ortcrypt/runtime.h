@@ -23,7 +23,7 @@ typedef struct ortcrypt_runtime ortcrypt_runtime;
 typedef struct ortcrypt_runtime_options {
     size_t struct_size;
     bool accept_telemetry; /* go on although a runtime known to write model metadata to disk may do so */
-    int log_level;         /* OrtLoggingLevel + 1; 0: errors only */
+    int log_level;         /* OrtLoggingLevel + 1 of the OrtEnv made here, 0: errors only; its lines are dropped, never printed */
     const ortcrypt_monitor *monitor;
 } ortcrypt_runtime_options;
 

@@ -1,0 +1,55 @@
+/* What the kernel and the machine offer, for describe: read-only probes, nothing is kept. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/kernel.h"
+
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#endif
+#define LANDLOCK_ASK_VERSION 1u      /* LANDLOCK_CREATE_RULESET_VERSION */
+#define UFFD_ASK_USER_MODE_ONLY 1    /* UFFD_USER_MODE_ONLY, linux 5.11; missing in older headers */
+
+static bool has_userfaultfd(void)
+{
+    const long fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_ASK_USER_MODE_ONLY);
+
+    if (fd >= 0) {
+        (void)close((int)fd);
+    }
+    return fd >= 0;
+}
+
+/* The first `size - 1` bytes of a /proc file; "" when it cannot be read. */
+static void read_text(const char *path, char *text, size_t size)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const ssize_t len = fd >= 0 ? read(fd, text, size - 1) : -1;
+
+    text[len > 0 ? (size_t)len : 0] = '\0';
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+void oc_kernel_probe(oc_kernel *out)
+{
+    char swaps[4096];
+    const char *line = NULL;
+
+    memset(out, 0, sizeof(*out));
+    out->userfaultfd = has_userfaultfd();
+    const long abi = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0, LANDLOCK_ASK_VERSION);
+    out->landlock_abi = abi > 0 ? (int)abi : 0;
+    out->proc_self_fd = access("/proc/self/fd", R_OK | X_OK) == 0;
+    read_text("/proc/swaps", swaps, sizeof(swaps));
+    out->swap_known = swaps[0] != '\0';
+    line = strchr(swaps, '\n'); /* the first line is a heading */
+    out->swap = line != NULL && line[1] != '\0';
+    read_text("/proc/sys/kernel/core_pattern", out->core_pattern, sizeof(out->core_pattern));
+    out->core_pattern[strcspn(out->core_pattern, "\n")] = '\0';
+}

@@ -1,0 +1,296 @@
+/*
+ * Finding an ONNX Runtime, checking that it is one this library knows how to speak to, and letting go of it.
+ * Call order: ortcrypt_runtime_open / _adopt -> ... -> ortcrypt_runtime_close.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/private.h"
+
+typedef const OrtApiBase *(ORT_API_CALL *get_base_fn)(void);
+
+/* ORT's log lines name nodes and files of models; errors reach the caller as OrtStatus, so nothing is lost here. */
+static void ORT_API_CALL drop_log(void *param, OrtLoggingLevel severity, const char *category, const char *logid,
+                                  const char *code_location, const char *message)
+{
+    (void)param;
+    (void)severity;
+    (void)category;
+    (void)logid;
+    (void)code_location;
+    (void)message;
+}
+
+static get_base_fn find_symbol(void *handle)
+{
+    void *symbol = dlsym(handle, "OrtGetApiBase");
+    get_base_fn fn = NULL;
+
+    memcpy(&fn, &symbol, sizeof(fn)); /* ISO C has no cast from an object pointer to a function pointer */
+    return fn;
+}
+
+/* The library stays loaded for the life of the process: ORT's thread-local destructors do not survive a dlclose. */
+static ortcrypt_status load_library(const OrtApiBase **base, const char *library, ortcrypt_error *err)
+{
+    const char *const name = library != NULL ? library : "libonnxruntime.so";
+    get_base_fn get = library == NULL ? find_symbol(RTLD_DEFAULT) : NULL;
+    void *handle = NULL;
+
+    if (get == NULL) {
+        if (library != NULL && strchr(library, '/') != NULL && access(library, R_OK) != 0) {
+            return oc_fail_errno(err, ORTCRYPT_E_IO, errno, "%s", library);
+        }
+        handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (handle == NULL) {
+            char words[512];
+            oc_ort_words(words, sizeof(words), dlerror());
+            (void)oc_fail(err, ORTCRYPT_E_INPUT, "the ONNX Runtime library %s does not load: %s", name, words);
+            oc_hint(err, "name the file libonnxruntime.so.VERSION, for example the one inside the PyPI package onnxruntime");
+            return ORTCRYPT_E_INPUT;
+        }
+        get = find_symbol(handle);
+    }
+    *base = get != NULL ? get() : NULL;
+    if (*base == NULL) {
+        if (handle != NULL) {
+            (void)dlclose(handle);
+        }
+        return oc_fail(err, ORTCRYPT_E_INPUT, "%s is no ONNX Runtime: it has no OrtGetApiBase", name);
+    }
+    return ORTCRYPT_OK;
+}
+
+/* GetApi prints to stderr when asked for more than there is, so the version is read first. */
+static ortcrypt_status read_version(ortcrypt_runtime *runtime, ortcrypt_error *err)
+{
+    const char *const version = runtime->base->GetVersionString();
+    char *end = NULL;
+    unsigned long major = 0;
+    unsigned long minor = 0;
+    size_t i = 0;
+
+    for (; version != NULL && version[i] != '\0' && i + 1 < sizeof(runtime->version); i++) {
+        const char c = version[i];
+        runtime->version[i] = c > ' ' && c < 0x7f ? c : '?';
+    }
+    runtime->version[i] = '\0';
+    major = strtoul(runtime->version, &end, 10);
+    if (end != runtime->version && *end == '.') {
+        minor = strtoul(end + 1, NULL, 10);
+    }
+    if (major != 1 || minor < OC_RUNTIME_MINOR_MIN || minor > 9999) {
+        (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "ONNX Runtime %s is not supported", runtime->version);
+        oc_hint(err, "versions 1.%d to 1.%d are known; 1.30.0 and 1.32.0 are tested", OC_RUNTIME_MINOR_MIN,
+                OC_RUNTIME_MINOR_PROVEN);
+        return ORTCRYPT_E_UNSUPPORTED;
+    }
+    runtime->minor = (unsigned)minor;
+    runtime->api_version = minor < OC_RUNTIME_API_MAX ? (unsigned)minor : OC_RUNTIME_API_MAX;
+    return ORTCRYPT_OK;
+}
+
+/*
+ * ORT_DISABLE_TELEMETRY is the only variable the library reads. From 1.29 on, ONNX Runtime writes the graph name, the
+ * producer and the metadata of a model loaded from memory to files below the home and temporary folders unless it is 1
+ * before the OrtEnv is made; the API call that disables telemetry events does not stop that.
+ */
+static ortcrypt_status check_telemetry(ortcrypt_runtime *runtime, const ortcrypt_runtime_options *options,
+                                       ortcrypt_error *err)
+{
+    const char *const value = getenv("ORT_DISABLE_TELEMETRY");
+
+    runtime->telemetry_off = value != NULL && strcmp(value, "1") == 0;
+    runtime->telemetry_accepted = options != NULL && options->accept_telemetry;
+    if (runtime->minor < OC_RUNTIME_TELEMETRY_MINOR || runtime->telemetry_off || runtime->telemetry_accepted) {
+        return ORTCRYPT_OK;
+    }
+    (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "ONNX Runtime %s would write metadata of the model to disk", runtime->version);
+    oc_hint(err, "set ORT_DISABLE_TELEMETRY=1 in the environment before the process makes its OrtEnv");
+    return ORTCRYPT_E_UNSUPPORTED;
+}
+
+static OrtStatus *ORT_API_CALL scratch_read(void *state, const char *name, OrtAllocator *allocator, void **buffer,
+                                            size_t *data_size)
+{
+    (void)state;
+    (void)name;
+    (void)allocator;
+    *buffer = NULL;
+    *data_size = 0;
+    return NULL; /* never called: only its address travels */
+}
+
+/* Set, get and compare on options nobody uses: proves that the members are where this version is believed to have them. */
+static ortcrypt_status round_trip(const ortcrypt_runtime *runtime, ortcrypt_error *err)
+{
+    const ortcrypt_ep_context_api *const f = &runtime->ep_context;
+    OrtSessionOptions *options = NULL;
+    OrtEpContextConfig *config = NULL;
+    OrtReadNamedBufferFunc read = NULL;
+    void *state = NULL;
+    int mark = 0;
+
+    ortcrypt_status st = oc_ort_check(runtime, runtime->api->CreateSessionOptions(&options), err, "session options");
+    if (st == ORTCRYPT_OK) {
+        st = oc_ort_check(runtime, f->SessionOptions_SetEpContextDataReadFunc(options, scratch_read, &mark), err,
+                          "setting a read callback");
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_ort_check(runtime, f->SessionOptions_GetEpContextConfig(options, &config), err,
+                          "reading the EPContext configuration");
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_ort_check(runtime, f->EpContextConfig_GetEpContextDataReadFunc(config, &read, &state), err,
+                          "reading the read callback");
+    }
+    if (st != ORTCRYPT_OK || read != scratch_read || state != &mark) {
+        st = oc_fail(err, ORTCRYPT_E_UNSUPPORTED,
+                     "ONNX Runtime %s does not give back the EPContext callback that was set", runtime->version);
+        oc_hint(err, "its callback interface is not one this version of ortcrypt knows");
+    }
+    if (config != NULL) {
+        f->ReleaseEpContextConfig(config);
+    }
+    runtime->api->ReleaseSessionOptions(options);
+    return st;
+}
+
+static ortcrypt_status find_callbacks(ortcrypt_runtime *runtime, const ortcrypt_monitor *monitor, ortcrypt_error *err)
+{
+    OrtStatus *const refused = ortcrypt_ep_context_api_get(runtime->base, &runtime->ep_context);
+    ortcrypt_status st = ORTCRYPT_OK;
+
+    if (refused != NULL) {
+        (void)oc_ort_check(runtime, refused, err, "EPContext callbacks");
+        return oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "the EPContext callbacks of ONNX Runtime %s are not known",
+                       runtime->version);
+    }
+    if (runtime->ep_context.era != ORTCRYPT_ERA_NONE) {
+        st = round_trip(runtime, err);
+    }
+    if (st == ORTCRYPT_OK && runtime->minor > OC_RUNTIME_MINOR_PROVEN) {
+        oc_notice(monitor, "ONNX Runtime %s is newer than any this version was tested with; its callback interface answers as expected",
+                  runtime->version);
+    }
+    return st;
+}
+
+static ortcrypt_status make_env(ortcrypt_runtime *runtime, OrtEnv *env, const ortcrypt_runtime_options *options,
+                                ortcrypt_error *err)
+{
+    OrtLoggingLevel level = ORT_LOGGING_LEVEL_ERROR;
+
+    if (env != NULL) {
+        runtime->env = env;
+        return ORTCRYPT_OK;
+    }
+    if (options != NULL && options->log_level >= 1 && options->log_level <= ORT_LOGGING_LEVEL_FATAL + 1) {
+        level = (OrtLoggingLevel)(options->log_level - 1);
+    }
+    const ortcrypt_status st = oc_ort_check(
+        runtime, runtime->api->CreateEnvWithCustomLogger(drop_log, NULL, level, "ortcrypt", &runtime->env), err, "OrtEnv");
+    runtime->env_owned = st == ORTCRYPT_OK;
+    return st;
+}
+
+static void free_runtime(ortcrypt_runtime *runtime)
+{
+    if (runtime == NULL) {
+        return;
+    }
+    while (runtime->eps != NULL) {
+        oc_registered_ep *const ep = runtime->eps;
+        runtime->eps = ep->next;
+        free(ep->name);
+        free(ep->library);
+        free(ep);
+    }
+    if (runtime->env_owned) {
+        runtime->api->ReleaseEnv(runtime->env); /* unloads the EP libraries registered in it */
+    }
+    (void)pthread_mutex_destroy(&runtime->lock);
+    free(runtime->library);
+    free(runtime);
+}
+
+static ortcrypt_status start(ortcrypt_runtime **out, const OrtApiBase *base, const char *library, OrtEnv *env,
+                             const ortcrypt_runtime_options *options, ortcrypt_error *err)
+{
+    const ortcrypt_monitor *const monitor = options != NULL ? options->monitor : NULL;
+    ortcrypt_status st = ORTCRYPT_OK;
+    ortcrypt_runtime *runtime = calloc(1, sizeof(*runtime));
+
+    if (runtime == NULL) {
+        return oc_fail_memory(err, sizeof(*runtime), "a runtime");
+    }
+    runtime->base = base;
+    atomic_init(&runtime->holds, 0);
+    (void)pthread_mutex_init(&runtime->lock, NULL); /* default attributes: cannot be refused */
+    st = library != NULL ? oc_strdup(&runtime->library, library, err) : ORTCRYPT_OK;
+    if (st == ORTCRYPT_OK) {
+        st = read_version(runtime, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = check_telemetry(runtime, options, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        runtime->api = base->GetApi(runtime->api_version);
+        runtime->compile = runtime->api != NULL ? runtime->api->GetCompileApi() : NULL;
+        if (runtime->compile == NULL) {
+            st = oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "ONNX Runtime %s does not offer its API version %u with model compilation",
+                         runtime->version, runtime->api_version);
+        }
+    }
+    if (st == ORTCRYPT_OK) {
+        st = find_callbacks(runtime, monitor, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = make_env(runtime, env, options, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        *out = runtime;
+        runtime = NULL;
+    }
+    free_runtime(runtime);
+    return st;
+}
+
+ortcrypt_status ortcrypt_runtime_open(ortcrypt_runtime **runtime, const char *library,
+                                      const ortcrypt_runtime_options *options, ortcrypt_error *err)
+{
+    const OrtApiBase *base = NULL;
+
+    if (runtime == NULL) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_runtime_open was called without a place for the runtime");
+    }
+    *runtime = NULL;
+    const ortcrypt_status st = load_library(&base, library, err);
+    return st == ORTCRYPT_OK ? start(runtime, base, library, NULL, options, err) : st;
+}
+
+ortcrypt_status ortcrypt_runtime_adopt(ortcrypt_runtime **runtime, const OrtApiBase *base, OrtEnv *env,
+                                       const ortcrypt_runtime_options *options, ortcrypt_error *err)
+{
+    if (runtime == NULL || base == NULL) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_runtime_adopt needs a place for the runtime and an OrtApiBase");
+    }
+    *runtime = NULL;
+    return start(runtime, base, NULL, env, options, err);
+}
+
+ortcrypt_status ortcrypt_runtime_close(ortcrypt_runtime *runtime, ortcrypt_error *err)
+{
+    if (runtime == NULL) {
+        return ORTCRYPT_OK;
+    }
+    const size_t holds = atomic_load(&runtime->holds);
+    if (holds != 0) {
+        return oc_fail(err, ORTCRYPT_E_BUSY, "the runtime is in use by %zu sessions, inputs or outputs", holds);
+    }
+    free_runtime(runtime);
+    return ORTCRYPT_OK;
+}
