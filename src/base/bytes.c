@@ -65,7 +65,7 @@ static ortcrypt_status grow(oc_buf *buf, size_t need, ortcrypt_error *err)
     if (cap > buf->max) {
         cap = buf->max;
     }
-    uint8_t *data = malloc(cap);
+    uint8_t *data = malloc(cap == 0 ? 1 : cap);
     if (data == NULL) {
         return oc_fail_memory(err, cap, "a buffer");
     }
