@@ -1,0 +1,126 @@
+/*
+ * ortcrypt_bundle_decrypt: parts of the source variant -> authenticated pieces -> files of a fresh folder.
+ * The bundle owns the variant; names are borrowed from it and are never trusted as paths (bundle/decrypt_folder.h).
+ */
+#include <stdlib.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "bundle/bundle.h"
+#include "bundle/decrypt_folder.h"
+#include "bundle/decrypt_names.h"
+#include "bundle/progress.h"
+
+#define FALLBACK_MAX 1000 /* names asset-<id>.bin, asset-<id>-2.bin, ... tried before giving up */
+
+typedef struct decryption {
+    ortcrypt_bundle *bundle;
+    oc_folder *folder;
+    oc_progress_sum sum;
+} decryption;
+
+typedef struct file_push {
+    int fd;
+    const char *name;
+} file_push;
+
+static ortcrypt_status push_to_file(void *state, const void *data, size_t len, ortcrypt_error *err)
+{
+    const file_push *const push = state;
+
+    return oc_folder_write(push->fd, data, len, push->name, err);
+}
+
+static ortcrypt_status write_asset(decryption *run, const oc_asset *asset, int fd, const char *name, ortcrypt_error *err)
+{
+    file_push push = {fd, name};
+
+    ortcrypt_status status = oc_bundle_stream(run->bundle, asset, push_to_file, &push, &run->sum.monitor, err);
+    if (status == ORTCRYPT_OK) {
+        status = oc_folder_file_close(fd, name, err);
+    } else {
+        close(fd);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = oc_progress_sum_add(&run->sum, asset->size, err);
+    }
+    return status;
+}
+
+/* A name of ours for what cannot have its own: asset-<id>.bin, then asset-<id>-2.bin, ... */
+static ortcrypt_status open_fallback(decryption *run, const oc_asset *asset, char name[64], int *fd, ortcrypt_error *err)
+{
+    char hex[2 * OC_ASSET_ID_LEN + 1];
+    ortcrypt_status status = ORTCRYPT_E_EXISTS;
+
+    oc_hex_encode(hex, asset->id, OC_ASSET_ID_LEN);
+    for (int i = 1; status == ORTCRYPT_E_EXISTS && i <= FALLBACK_MAX; i++) {
+        if (i == 1) {
+            (void)snprintf(name, 64, "asset-%s.bin", hex);
+        } else {
+            (void)snprintf(name, 64, "asset-%s-%d.bin", hex, i);
+        }
+        status = oc_folder_file(run->folder, name, fd, err);
+    }
+    return status;
+}
+
+static ortcrypt_status write_item(decryption *run, const oc_decrypt_item *item, ortcrypt_error *err)
+{
+    char fallback[64];
+    int fd = -1;
+    const char *name = item->name;
+    ortcrypt_status status = ORTCRYPT_E_EXISTS;
+    const char *reason = "is no plain relative path";
+
+    if (item->plain) {
+        status = oc_folder_file(run->folder, name, &fd, err);
+        reason = "is taken by another file or not possible here";
+    }
+    if (status == ORTCRYPT_E_EXISTS) {
+        name = fallback;
+        status = open_fallback(run, item->asset, fallback, &fd, err);
+        if (status == ORTCRYPT_OK) {
+            oc_notice(run->sum.user, "the name '%s' of the %s file %s; it is written as %s", item->name,
+                      oc_role_text(item->role), reason, fallback);
+        }
+    }
+    return status == ORTCRYPT_OK ? write_asset(run, item->asset, fd, name, err) : status;
+}
+
+static ortcrypt_status write_items(decryption *run, const oc_decrypt_list *list, const ortcrypt_monitor *monitor,
+                                   ortcrypt_error *err)
+{
+    ortcrypt_status status = oc_progress_sum_start(&run->sum, monitor, "decrypting", list->total_len, err);
+
+    for (size_t i = 0; status == ORTCRYPT_OK && i < list->count; i++) {
+        status = write_item(run, &list->items[i], err);
+    }
+    return status;
+}
+
+ortcrypt_status ortcrypt_bundle_decrypt(ortcrypt_bundle *bundle, const char *out_dir, const ortcrypt_monitor *monitor,
+                                        ortcrypt_error *err)
+{
+    decryption run = {.bundle = bundle};
+    oc_decrypt_list list = {0};
+
+    if (bundle == NULL || out_dir == NULL) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_bundle_decrypt needs a bundle and a folder");
+    }
+    oc_bundle_hold(bundle);
+    ortcrypt_status status = oc_decrypt_list_make(&list, oc_bundle_manifest(bundle), err);
+    if (status == ORTCRYPT_OK) {
+        status = oc_folder_create(&run.folder, out_dir, err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = write_items(&run, &list, monitor, err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = oc_folder_publish(run.folder, err);
+    }
+    oc_folder_end(run.folder);
+    oc_decrypt_list_free(&list);
+    oc_bundle_release(bundle);
+    return status;
+}

@@ -1,0 +1,250 @@
+/*
+ * ortcrypt_encrypt: plaintext files -> plan (checked) -> transaction (sealed as they are read) -> commit.
+ * The plan owns paths, scan and handles; the transaction owns everything written. Peak memory does not grow with the model.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bundle/encrypt_plan.h"
+#include "bundle/progress.h"
+
+#define SOURCE_ID "source"
+#define LABEL_MAX 256 /* bytes */
+
+typedef struct encryption {
+    oc_encrypt_plan *plan;
+    oc_txn *txn;
+    oc_progress_sum sum;
+    uint8_t model_id[OC_ASSET_ID_LEN];
+    uint8_t original_id[OC_ASSET_ID_LEN]; /* when the model was rewritten */
+    uint8_t (*file_ids)[OC_ASSET_ID_LEN];
+    uint8_t (*extra_ids)[OC_ASSET_ID_LEN];
+} encryption;
+
+static bool label_valid(const char *text)
+{
+    const size_t len = text == NULL ? 0 : strlen(text);
+
+    return len >= 1 && len <= LABEL_MAX && oc_utf8_valid(text, len);
+}
+
+static ortcrypt_status check_options(const char *model_path, const char *bundle_path, const ortcrypt_keyring *keyring,
+                                     const ortcrypt_encrypt_options *options, ortcrypt_error *err)
+{
+    if (model_path == NULL || bundle_path == NULL || keyring == NULL) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_encrypt needs a model path, a bundle path and a keyring");
+    }
+    if (options->struct_size != sizeof *options) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "struct_size of the encrypt options is %zu, not %zu", options->struct_size,
+                       sizeof *options);
+    }
+    if ((options->extra_count != 0 && options->extra_files == NULL) ||
+        (options->label_count != 0 && (options->label_keys == NULL || options->label_values == NULL))) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "the encrypt options count files or labels that they do not point to");
+    }
+    for (size_t i = 0; i < options->label_count; i++) {
+        if (!label_valid(options->label_keys[i]) || !label_valid(options->label_values[i])) {
+            return oc_fail(err, ORTCRYPT_E_INVALID, "key and value of label %zu must be 1 to %d bytes of UTF-8", i, LABEL_MAX);
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(options->label_keys[k], options->label_keys[i]) == 0) {
+                return oc_fail(err, ORTCRYPT_E_INVALID, "label '%s' is given twice", options->label_keys[i]);
+            }
+        }
+    }
+    return ORTCRYPT_OK;
+}
+
+static ortcrypt_status store_input(encryption *run, oc_input *input, uint8_t id[OC_ASSET_ID_LEN], ortcrypt_error *err)
+{
+    ortcrypt_status status = oc_input_open(input, err);
+    if (status == ORTCRYPT_OK) {
+        const oc_source source = oc_input_source(input);
+        status = oc_txn_put_source(run->txn, &source, run->sum.step, &run->sum.monitor, id, err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = oc_input_same(input, err);
+    }
+    oc_input_close(input);
+    if (status == ORTCRYPT_OK) {
+        status = oc_progress_sum_add(&run->sum, input->size, err);
+    }
+    return status;
+}
+
+typedef struct rewrite_push {
+    oc_asset_writer *writer;
+    oc_progress_sum *sum;
+} rewrite_push;
+
+static ortcrypt_status push_rewritten(void *state, const void *data, size_t len, ortcrypt_error *err)
+{
+    const rewrite_push *const push = state;
+
+    const ortcrypt_status status = oc_asset_writer_push(push->writer, data, len, err);
+    return status == ORTCRYPT_OK ? oc_progress_sum_add(push->sum, len, err) : status;
+}
+
+/* The model that ONNX Runtime will get, spliced from the original and the data files while it is sealed. */
+static ortcrypt_status store_rewritten(encryption *run, ortcrypt_error *err)
+{
+    oc_encrypt_plan *const plan = run->plan;
+    const oc_source source = oc_input_source(&plan->model);
+    oc_asset_writer *writer = NULL;
+
+    ortcrypt_status status = oc_asset_writer_open(&writer, run->txn, err);
+    if (status == ORTCRYPT_OK) {
+        rewrite_push push = {writer, &run->sum};
+        status = oc_onnx_rewrite(plan->onnx, &source, plan->edits, plan->edit_count, push_rewritten, &push, NULL, err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = oc_asset_writer_finish(writer, run->model_id, err);
+    }
+    oc_asset_writer_close(writer);
+    if (plan->lazy_open != NULL) {
+        oc_input_close(&plan->lazy_open->input);
+        plan->lazy_open = NULL;
+    }
+    return status;
+}
+
+static ortcrypt_status store_assets(encryption *run, ortcrypt_error *err)
+{
+    oc_encrypt_plan *const plan = run->plan;
+    ortcrypt_status status = ORTCRYPT_OK;
+
+    if (plan->edit_count != 0) {
+        status = store_rewritten(run, err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = store_input(run, &plan->model, plan->edit_count != 0 ? run->original_id : run->model_id, err);
+    }
+    for (size_t i = 0; status == ORTCRYPT_OK && i < plan->file_count; i++) {
+        status = store_input(run, &plan->files[i].input, run->file_ids[i], err);
+    }
+    for (size_t i = 0; status == ORTCRYPT_OK && i < plan->extra_count; i++) {
+        status = store_input(run, &plan->extras[i].input, run->extra_ids[i], err);
+    }
+    return status;
+}
+
+static ortcrypt_status add_extensions(const encryption *run, oc_variant *variant, ortcrypt_error *err)
+{
+    json_t *const name = json_string(oc_path_last(run->plan->model.path));
+    char *const text = name == NULL ? NULL : json_dumps(name, JSON_ENCODE_ANY | JSON_COMPACT);
+    char original[64];
+    char hex[2 * OC_ASSET_ID_LEN + 1];
+
+    json_decref(name);
+    if (text == NULL) {
+        return oc_fail_memory(err, sizeof original, "the model's file name");
+    }
+    ortcrypt_status status =
+        oc_pair_add(&variant->extensions, &variant->extension_count, "x-file-name", text, err);
+    free(text);
+    if (status == ORTCRYPT_OK && run->plan->edit_count != 0) {
+        oc_hex_encode(hex, run->original_id, OC_ASSET_ID_LEN);
+        (void)snprintf(original, sizeof original, "{\"asset\":\"%s\"}", hex);
+        status = oc_pair_add(&variant->extensions, &variant->extension_count, "x-original", original, err);
+    }
+    return status;
+}
+
+static ortcrypt_status add_parts(const encryption *run, oc_variant *variant, ortcrypt_error *err)
+{
+    const oc_encrypt_plan *const plan = run->plan;
+    ortcrypt_status status = oc_variant_add_part(variant, OC_ROLE_MODEL, "", run->model_id, err);
+
+    for (size_t i = 0; status == ORTCRYPT_OK && i < plan->file_count; i++) {
+        status = oc_variant_add_part(variant, OC_ROLE_EXTERNAL, plan->files[i].name, run->file_ids[i], err);
+    }
+    for (size_t i = 0; status == ORTCRYPT_OK && i < plan->extra_count; i++) {
+        status = oc_variant_add_part(variant, OC_ROLE_EXTRA, plan->extras[i].name, run->extra_ids[i], err);
+    }
+    return status;
+}
+
+static ortcrypt_status add_tensors(const encryption *run, oc_variant *variant, ortcrypt_error *err)
+{
+    ortcrypt_status status = ORTCRYPT_OK;
+
+    for (size_t i = 0; status == ORTCRYPT_OK && i < run->plan->tensor_count; i++) {
+        const oc_plan_tensor *const item = &run->plan->tensors[i];
+        const oc_onnx_tensor *const from = &run->plan->onnx->tensors[item->tensor];
+        if (!from->main_graph) {
+            continue; /* moved into the model */
+        }
+        oc_tensor tensor = {.name = from->name, .dtype = from->dtype, .shape = from->shape, .rank = from->rank,
+                            .offset = item->offset, .length = item->length};
+        memcpy(tensor.asset, run->file_ids[item->file], OC_ASSET_ID_LEN);
+        status = oc_variant_add_tensor(variant, &tensor, err);
+    }
+    return status;
+}
+
+static ortcrypt_status describe_source(const encryption *run, const ortcrypt_encrypt_options *options, ortcrypt_error *err)
+{
+    oc_manifest *const manifest = oc_txn_manifest(run->txn);
+    oc_variant *variant = NULL;
+    ortcrypt_status status = ORTCRYPT_OK;
+
+    for (size_t i = 0; status == ORTCRYPT_OK && i < options->label_count; i++) {
+        status = oc_pair_add(&manifest->labels, &manifest->label_count, options->label_keys[i], options->label_values[i], err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = oc_manifest_add_variant(manifest, SOURCE_ID, "source", &variant, err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = add_parts(run, variant, err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = add_tensors(run, variant, err);
+    }
+    return status == ORTCRYPT_OK ? add_extensions(run, variant, err) : status;
+}
+
+ortcrypt_status ortcrypt_encrypt(const char *model_path, const char *bundle_path, const ortcrypt_keyring *keyring,
+                                 const ortcrypt_encrypt_options *options, ortcrypt_bundle_info *info, ortcrypt_error *err)
+{
+    const ortcrypt_encrypt_options defaults = {.struct_size = sizeof defaults};
+    encryption run = {0};
+    ortcrypt_bundle_info made;
+
+    options = options == NULL ? &defaults : options;
+    ortcrypt_status status = check_options(model_path, bundle_path, keyring, options, err);
+    if (status != ORTCRYPT_OK) {
+        return status;
+    }
+    status = oc_encrypt_plan_make(&run.plan, model_path, options, err);
+    if (status != ORTCRYPT_OK) {
+        goto out;
+    }
+    run.file_ids = oc_plan_alloc(run.plan->file_count, OC_ASSET_ID_LEN, "asset ids", &status, err);
+    run.extra_ids = oc_plan_alloc(run.plan->extra_count, OC_ASSET_ID_LEN, "asset ids", &status, err);
+    if (status == ORTCRYPT_OK) {
+        status = oc_txn_create(&run.txn, bundle_path, keyring, err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = oc_progress_sum_start(&run.sum, options->monitor, "encrypting", run.plan->total_len, err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = store_assets(&run, err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = describe_source(&run, options, err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = oc_txn_commit(run.txn, &made, err);
+    }
+    if (status == ORTCRYPT_OK && info != NULL) {
+        *info = made;
+    }
+out:
+    oc_txn_end(run.txn);
+    oc_encrypt_plan_free(run.plan);
+    free(run.file_ids);
+    free(run.extra_ids);
+    return status;
+}
