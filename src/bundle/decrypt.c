@@ -1,13 +1,13 @@
 /*
  * ortcrypt_bundle_decrypt: parts of the source variant -> authenticated pieces -> files of a fresh folder.
- * The bundle owns the variant; names are borrowed from it and are never trusted as paths (bundle/decrypt_folder.h).
+ * The bundle owns the variant; names are borrowed from it and are never trusted as paths (bundle/decrypt_outdir.h).
  */
 #include <stdlib.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "bundle/bundle.h"
-#include "bundle/decrypt_folder.h"
+#include "bundle/decrypt_outdir.h"
 #include "bundle/decrypt_names.h"
 #include "bundle/progress.h"
 
@@ -15,7 +15,7 @@
 
 typedef struct decryption {
     ortcrypt_bundle *bundle;
-    oc_folder *folder;
+    oc_outdir *folder;
     oc_progress_sum sum;
 } decryption;
 
@@ -28,7 +28,7 @@ static ortcrypt_status push_to_file(void *state, const void *data, size_t len, o
 {
     const file_push *const push = state;
 
-    return oc_folder_write(push->fd, data, len, push->name, err);
+    return oc_outdir_write(push->fd, data, len, push->name, err);
 }
 
 static ortcrypt_status write_asset(decryption *run, const oc_asset *asset, int fd, const char *name, ortcrypt_error *err)
@@ -37,7 +37,7 @@ static ortcrypt_status write_asset(decryption *run, const oc_asset *asset, int f
 
     ortcrypt_status status = oc_bundle_stream(run->bundle, asset, push_to_file, &push, &run->sum.monitor, err);
     if (status == ORTCRYPT_OK) {
-        status = oc_folder_file_close(fd, name, err);
+        status = oc_outdir_file_close(fd, name, err);
     } else {
         close(fd);
     }
@@ -60,7 +60,7 @@ static ortcrypt_status open_fallback(decryption *run, const oc_asset *asset, cha
         } else {
             (void)snprintf(name, 64, "asset-%s-%d.bin", hex, i);
         }
-        status = oc_folder_file(run->folder, name, fd, err);
+        status = oc_outdir_file(run->folder, name, fd, err);
     }
     return status;
 }
@@ -74,7 +74,7 @@ static ortcrypt_status write_item(decryption *run, const oc_decrypt_item *item, 
     const char *reason = "is no plain relative path";
 
     if (item->plain) {
-        status = oc_folder_file(run->folder, name, &fd, err);
+        status = oc_outdir_file(run->folder, name, &fd, err);
         reason = "is taken by another file or not possible here";
     }
     if (status == ORTCRYPT_E_EXISTS) {
@@ -111,15 +111,15 @@ ortcrypt_status ortcrypt_bundle_decrypt(ortcrypt_bundle *bundle, const char *out
     oc_bundle_hold(bundle);
     ortcrypt_status status = oc_decrypt_list_make(&list, oc_bundle_manifest(bundle), err);
     if (status == ORTCRYPT_OK) {
-        status = oc_folder_create(&run.folder, out_dir, err);
+        status = oc_outdir_create(&run.folder, out_dir, err);
     }
     if (status == ORTCRYPT_OK) {
         status = write_items(&run, &list, monitor, err);
     }
     if (status == ORTCRYPT_OK) {
-        status = oc_folder_publish(run.folder, err);
+        status = oc_outdir_publish(run.folder, err);
     }
-    oc_folder_end(run.folder);
+    oc_outdir_end(run.folder);
     oc_decrypt_list_free(&list);
     oc_bundle_release(bundle);
     return status;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bundle/decrypt_folder.h"
+#include "bundle/decrypt_outdir.h"
 
 #define DEFAULT_MODEL_NAME "model.onnx"
 
@@ -91,7 +91,7 @@ static ortcrypt_status add_item(oc_decrypt_list *list, const oc_manifest *manife
     if (status != ORTCRYPT_OK) {
         return status;
     }
-    item->plain = oc_folder_name_plain(item->name) && (part->role != OC_ROLE_MODEL || strchr(item->name, '/') == NULL);
+    item->plain = oc_outdir_name_plain(item->name) && (part->role != OC_ROLE_MODEL || strchr(item->name, '/') == NULL);
     if (!oc_add_u64(list->total_len, item->asset->size, &list->total_len)) {
         list->total_len = 0; /* not known */
     }

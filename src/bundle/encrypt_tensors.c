@@ -38,38 +38,12 @@ static ortcrypt_status check_location(const oc_encrypt_plan *plan, const oc_onnx
     return ORTCRYPT_OK;
 }
 
-/* Length as ONNX Runtime sees it: what type and shape say, which a stated length must equal. */
-static ortcrypt_status tensor_length(uint64_t *length, const oc_encrypt_plan *plan, const oc_onnx_tensor *tensor,
-                                     ortcrypt_error *err)
-{
-    uint64_t computed = 0;
-
-    if (!oc_onnx_tensor_len(tensor->dtype, tensor->shape, tensor->rank, &computed)) {
-        if (!tensor->has_length) {
-            return oc_fail(err, ORTCRYPT_E_INPUT,
-                           "model %s: tensor '%s' in data file %s states no length and its type %d has none", plan->model.path,
-                           tensor_text(tensor), tensor->location, tensor->dtype);
-        }
-        computed = tensor->length;
-    } else if (tensor->has_length && tensor->length != 0 && tensor->length != computed) {
-        return oc_fail(err, ORTCRYPT_E_INPUT,
-                       "model %s: tensor '%s' needs %" PRIu64 " bytes by its type and shape, but claims %" PRIu64
-                       " bytes of data file %s",
-                       plan->model.path, tensor_text(tensor), computed, tensor->length, tensor->location);
-    }
-    *length = computed;
-    return ORTCRYPT_OK;
-}
-
 static ortcrypt_status plan_tensor(oc_encrypt_plan *plan, size_t index, ortcrypt_error *err)
 {
     const oc_onnx_tensor *const tensor = &plan->onnx->tensors[index];
     oc_plan_tensor *const item = &plan->tensors[plan->tensor_count];
 
     ortcrypt_status status = check_location(plan, tensor, err);
-    if (status == ORTCRYPT_OK) {
-        status = tensor_length(&item->length, plan, tensor, err);
-    }
     if (status == ORTCRYPT_OK) {
         status = oc_location_normalise(&item->name, tensor->location, err);
     }
@@ -88,6 +62,7 @@ static ortcrypt_status plan_tensor(oc_encrypt_plan *plan, size_t index, ortcrypt
     }
     item->tensor = index;
     item->offset = tensor->offset;
+    item->length = tensor->length; /* the scan saw to it that this is what type and shape need */
     plan->tensor_count++;
     return ORTCRYPT_OK;
 }

@@ -1,5 +1,5 @@
 /* The fresh folder that decrypt fills: made under a temporary name, published by one rename, removed on failure. */
-#include "bundle/decrypt_folder.h"
+#include "bundle/decrypt_outdir.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #define TMP_TRIES 16
 #define TMP_RANDOM_LEN 8
 
-struct oc_folder {
+struct oc_outdir {
     char *path;     /* what it will be called; no slash at the end */
     char *tmp_path; /* what it is called until then */
     int fd;
@@ -56,14 +56,14 @@ static void remove_below(int dir)
         }
         const int below = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (below >= 0) {
-            remove_below(below); /* no deeper than OC_FOLDER_DEPTH_MAX: we made it */
+            remove_below(below); /* no deeper than OC_OUTDIR_DEPTH_MAX: we made it */
             (void)unlinkat(dir, entry->d_name, AT_REMOVEDIR);
         }
     }
     closedir(stream);
 }
 
-static ortcrypt_status make_tmp(oc_folder *folder, ortcrypt_error *err)
+static ortcrypt_status make_tmp(oc_outdir *folder, ortcrypt_error *err)
 {
     const size_t len = strlen(folder->path) + sizeof ".tmp-" + 2 * TMP_RANDOM_LEN;
     uint8_t random[TMP_RANDOM_LEN];
@@ -94,7 +94,7 @@ static ortcrypt_status make_tmp(oc_folder *folder, ortcrypt_error *err)
     return oc_fail_errno(err, ORTCRYPT_E_IO, sys, "folder %s cannot be made", folder->path);
 }
 
-ortcrypt_status oc_folder_create(oc_folder **out, const char *path, ortcrypt_error *err)
+ortcrypt_status oc_outdir_create(oc_outdir **out, const char *path, ortcrypt_error *err)
 {
     struct stat st;
     size_t len = strlen(path);
@@ -106,7 +106,7 @@ ortcrypt_status oc_folder_create(oc_folder **out, const char *path, ortcrypt_err
     if (len == 0 || (len == 1 && path[0] == '/')) {
         return oc_fail(err, ORTCRYPT_E_INVALID, "'%s' cannot be the folder for the decrypted files", path);
     }
-    oc_folder *const folder = calloc(1, sizeof *folder);
+    oc_outdir *const folder = calloc(1, sizeof *folder);
     if (folder == NULL) {
         return oc_fail_memory(err, sizeof *folder, "a folder");
     }
@@ -126,20 +126,20 @@ ortcrypt_status oc_folder_create(oc_folder **out, const char *path, ortcrypt_err
         }
     }
     if (status != ORTCRYPT_OK) {
-        oc_folder_end(folder);
+        oc_outdir_end(folder);
         return status;
     }
     *out = folder;
     return ORTCRYPT_OK;
 }
 
-bool oc_folder_name_plain(const char *name)
+bool oc_outdir_name_plain(const char *name)
 {
     size_t components = 0;
 
     for (const char *at = name;; at++) {
         const size_t len = strcspn(at, "/");
-        if (len == 0 || len > OC_FOLDER_COMPONENT_MAX || ++components > OC_FOLDER_DEPTH_MAX ||
+        if (len == 0 || len > OC_OUTDIR_COMPONENT_MAX || ++components > OC_OUTDIR_DEPTH_MAX ||
             (len <= 2 && strncmp(at, "..", len) == 0)) {
             return false;
         }
@@ -151,7 +151,7 @@ bool oc_folder_name_plain(const char *name)
 }
 
 /* Errors that another name would not meet. */
-static ortcrypt_status fail_name(const oc_folder *folder, const char *name, int sys, ortcrypt_error *err)
+static ortcrypt_status fail_name(const oc_outdir *folder, const char *name, int sys, ortcrypt_error *err)
 {
     const bool about_name = sys == EEXIST || sys == ENOTDIR || sys == EISDIR || sys == ENAMETOOLONG || sys == EINVAL ||
                             sys == EILSEQ || sys == ELOOP || sys == EXDEV;
@@ -162,7 +162,7 @@ static ortcrypt_status fail_name(const oc_folder *folder, const char *name, int 
     return oc_fail_errno(err, about_name ? ORTCRYPT_E_EXISTS : ORTCRYPT_E_IO, sys, "%s/%s cannot be made", folder->path, name);
 }
 
-static ortcrypt_status make_parents(oc_folder *folder, const char *name, ortcrypt_error *err)
+static ortcrypt_status make_parents(oc_outdir *folder, const char *name, ortcrypt_error *err)
 {
     char *const prefix = strdup(name);
     ortcrypt_status status = prefix == NULL ? oc_fail_memory(err, strlen(name), "a path") : ORTCRYPT_OK;
@@ -192,7 +192,7 @@ static ortcrypt_status make_parents(oc_folder *folder, const char *name, ortcryp
     return status;
 }
 
-ortcrypt_status oc_folder_file(oc_folder *folder, const char *name, int *fd, ortcrypt_error *err)
+ortcrypt_status oc_outdir_file(oc_outdir *folder, const char *name, int *fd, ortcrypt_error *err)
 {
     const ortcrypt_status status = make_parents(folder, name, err);
     if (status != ORTCRYPT_OK) {
@@ -206,7 +206,7 @@ ortcrypt_status oc_folder_file(oc_folder *folder, const char *name, int *fd, ort
     return ORTCRYPT_OK;
 }
 
-ortcrypt_status oc_folder_write(int fd, const void *data, size_t len, const char *name, ortcrypt_error *err)
+ortcrypt_status oc_outdir_write(int fd, const void *data, size_t len, const char *name, ortcrypt_error *err)
 {
     const uint8_t *at = data;
 
@@ -224,7 +224,7 @@ ortcrypt_status oc_folder_write(int fd, const void *data, size_t len, const char
     return ORTCRYPT_OK;
 }
 
-ortcrypt_status oc_folder_file_close(int fd, const char *name, ortcrypt_error *err)
+ortcrypt_status oc_outdir_file_close(int fd, const char *name, ortcrypt_error *err)
 {
     int sys = fsync(fd) != 0 ? errno : 0;
 
@@ -235,7 +235,7 @@ ortcrypt_status oc_folder_file_close(int fd, const char *name, ortcrypt_error *e
 }
 
 /* Best effort: the files are complete, and a parent that may not be read is no reason to take them away again. */
-static void sync_parent(const oc_folder *folder)
+static void sync_parent(const oc_outdir *folder)
 {
     const size_t len = (size_t)(oc_path_last(folder->path) - folder->path);
     char *const parent = len == 0 ? strdup(".") : strndup(folder->path, len);
@@ -248,7 +248,7 @@ static void sync_parent(const oc_folder *folder)
     free(parent);
 }
 
-ortcrypt_status oc_folder_publish(oc_folder *folder, ortcrypt_error *err)
+ortcrypt_status oc_outdir_publish(oc_outdir *folder, ortcrypt_error *err)
 {
     if (fsync(folder->fd) != 0) {
         return oc_fail_errno(err, ORTCRYPT_E_IO, errno, "folder %s cannot be written", folder->tmp_path);
@@ -263,7 +263,7 @@ ortcrypt_status oc_folder_publish(oc_folder *folder, ortcrypt_error *err)
     return ORTCRYPT_OK;
 }
 
-void oc_folder_end(oc_folder *folder)
+void oc_outdir_end(oc_outdir *folder)
 {
     if (folder == NULL) {
         return;
