@@ -2,10 +2,21 @@
 JOBS ?= 2
 TESTS ?= .
 
-.PHONY: demo test bench setup dev asan tsan release test-asan test-tsan check docs clean distclean
+.PHONY: help demo test bench setup dev asan tsan release test-asan test-tsan check docs clean distclean
 
-demo: release
-	tools/demo.sh build/release
+help:
+	@echo "make demo       a real model, encrypted, compiled, run, compared and attacked"
+	@echo "make test       all tests (dev build); TESTS=REGEX narrows them down"
+	@echo "make test-asan  the same under the address sanitizer; make test-tsan: the threaded part under the thread sanitizer"
+	@echo "make bench      loading against the plaintext file, as a table"
+	@echo "make setup      only what the others need; make dev, asan, tsan, release: only build"
+	@echo "make check      layers, sizes, public functions; make docs: docs/api.md anew"
+	@echo "make clean      builds; make distclean: downloads too"
+
+demo: setup
+	@cmake --preset release --log-level=NOTICE
+	cmake --build --preset release -j$(JOBS) --target ortcrypt ortcrypt_reference_ep find_plaintext
+	@tools/demo.sh build/release
 
 test: dev
 	ctest --test-dir build/dev -j$(JOBS) --output-on-failure -R '$(TESTS)'

@@ -201,6 +201,8 @@ def setup_venv():
     mark = sys.version + sha256(requirements)
     if stamp_is("venv", mark) and os.path.exists(VENV_PYTHON):
         return
+    if not (3, 11) <= sys.version_info[:2] <= (3, 13):
+        raise SetupError("python3 is " + sys.version.split()[0] + "; the packages in tools/requirements.txt are pinned for 3.11 to 3.13")
     venv_make()
     os.makedirs(WHEELS, exist_ok=True)
     pip = [VENV_PYTHON, "-m", "pip"]
@@ -209,8 +211,7 @@ def setup_venv():
     if subprocess.run(offline, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode != 0:
         say("fetching Python packages (cryptography, numpy, onnx, onnxruntime and what they need)")
         run([*pip, "download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes", "-d", WHEELS, "-r", requirements],
-            "pip.log", "the Python packages of tools/requirements.txt could not be fetched from the Python package registry "
-            "(they are pinned for CPython 3.11 to 3.13)")
+            "pip.log", "the Python packages of tools/requirements.txt could not be fetched from the Python package registry")
         run(offline, "pip.log", "the Python packages of tools/requirements.txt could not be installed")
     stamp_write("venv", mark)
     say("Python packages are in build/deps/venv")
