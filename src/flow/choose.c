@@ -1,0 +1,203 @@
+/* Which variant of a bundle runs, on which execution provider and device, and whether that pair may be used at all. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow/flow.h"
+
+ortcrypt_status oc_route_check(const ortcrypt_runtime *runtime, const char *ep, bool embedded, ortcrypt_error *err)
+{
+    const char *why = NULL;
+
+    if (oc_runtime_route(runtime, ep, &why) != OC_ROUTE_NONE) {
+        return ORTCRYPT_OK;
+    }
+    if (embedded && strcmp(ep, OC_EP_REFERENCE_NAME) == 0) {
+        return ORTCRYPT_OK; /* its engines are inside the model then: no callback takes part, on any runtime */
+    }
+    (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "%s cannot be used with ONNX Runtime %s", ep, ortcrypt_runtime_version(runtime));
+    oc_hint(err, "%s", why);
+    return ORTCRYPT_E_UNSUPPORTED;
+}
+
+static int type_rank(OrtHardwareDeviceType type)
+{
+    return type == OrtHardwareDeviceType_NPU ? 2 : type == OrtHardwareDeviceType_GPU ? 1 : 0;
+}
+
+ortcrypt_status oc_choose_device(const OrtEpDevice **out, ortcrypt_runtime *runtime, const char *ep, ortcrypt_error *err)
+{
+    const OrtApi *const api = ortcrypt_runtime_api(runtime);
+    const OrtEpDevice **devices = NULL;
+    size_t count = 0;
+    int best = -1;
+
+    const ortcrypt_status st = oc_runtime_devices(runtime, ep, &devices, &count, err);
+    if (st != ORTCRYPT_OK) {
+        return st;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const int rank = type_rank(api->HardwareDevice_Type(api->EpDevice_Device(devices[i])));
+        if (rank > best) {
+            best = rank;
+            *out = devices[i];
+        }
+    }
+    free(devices);
+    return ORTCRYPT_OK;
+}
+
+/* ORT's own judgement; not applicable (no information, or no EP here) when there is nothing to ask about. */
+static ortcrypt_status judge(OrtCompiledModelCompatibility *out, const ortcrypt_runtime *runtime, const OrtEpDevice *device,
+                             const oc_variant *variant, ortcrypt_error *err)
+{
+    *out = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
+    if (device == NULL || variant->compatibility == NULL || variant->compatibility[0] == '\0') {
+        return ORTCRYPT_OK;
+    }
+    return oc_ort_check(runtime,
+                        ortcrypt_runtime_api(runtime)->GetModelCompatibilityForEpDevices(&device, 1,
+                                                                                        variant->compatibility, out),
+                        err, "Runtime");
+}
+
+static int judgement_rank(OrtCompiledModelCompatibility judgement)
+{
+    switch (judgement) {
+    case OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL:
+        return 3;
+    case OrtCompiledModelCompatibility_EP_NOT_APPLICABLE:
+        return 2;
+    case OrtCompiledModelCompatibility_EP_SUPPORTED_PREFER_RECOMPILATION:
+        return 1;
+    case OrtCompiledModelCompatibility_EP_UNSUPPORTED:
+    default:
+        return 0;
+    }
+}
+
+static void tell_suboptimal(const ortcrypt_monitor *monitor, OrtCompiledModelCompatibility judgement, const oc_variant *variant)
+{
+    if (judgement == OrtCompiledModelCompatibility_EP_SUPPORTED_PREFER_RECOMPILATION) {
+        oc_notice(monitor, "variant %s works, but %s would rather have it compiled again", variant->id, variant->ep);
+    }
+}
+
+/* The best compiled variant of an EP; among equals the one added last. */
+static ortcrypt_status choose_compiled(oc_choice *out, ortcrypt_runtime *runtime, const oc_manifest *manifest,
+                                       const char *ep, const OrtEpDevice *device, const ortcrypt_monitor *monitor,
+                                       ortcrypt_error *err)
+{
+    OrtCompiledModelCompatibility best = OrtCompiledModelCompatibility_EP_UNSUPPORTED;
+    const oc_variant *found = NULL;
+
+    for (size_t i = manifest->variant_count; i-- > 0;) {
+        const oc_variant *const variant = &manifest->variants[i];
+        OrtCompiledModelCompatibility judgement = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
+        if (strcmp(variant->kind, "compiled") != 0 || variant->ep == NULL || strcmp(variant->ep, ep) != 0) {
+            continue;
+        }
+        const ortcrypt_status st = judge(&judgement, runtime, device, variant, err);
+        if (st != ORTCRYPT_OK) {
+            return st;
+        }
+        if (judgement_rank(judgement) == 0) {
+            oc_notice(monitor, "variant %s is left out: %s says that it does not run on this device", variant->id, ep);
+        } else if (judgement_rank(judgement) > judgement_rank(best)) {
+            best = judgement;
+            found = variant;
+        }
+    }
+    if (found == NULL) {
+        (void)oc_fail(err, ORTCRYPT_E_NOT_FOUND, "the bundle has no variant that %s can run here", ep);
+        oc_hint(err, "compile one with this execution provider first");
+        return ORTCRYPT_E_NOT_FOUND;
+    }
+    tell_suboptimal(monitor, best, found);
+    out->variant = found;
+    return ORTCRYPT_OK;
+}
+
+static ortcrypt_status choose_named(oc_choice *out, ortcrypt_runtime *runtime, const oc_manifest *manifest, const char *id,
+                                    const ortcrypt_monitor *monitor, ortcrypt_error *err)
+{
+    OrtCompiledModelCompatibility judgement = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
+    const oc_variant *const variant = oc_manifest_find_variant(manifest, id);
+
+    if (variant == NULL) {
+        return oc_fail(err, ORTCRYPT_E_NOT_FOUND, "the bundle has no variant %s", id);
+    }
+    const bool compiled = strcmp(variant->kind, "compiled") == 0;
+    if (compiled && out->ep != NULL && variant->ep != NULL && strcmp(out->ep, variant->ep) != 0) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "variant %s was compiled for %s, not for %s", id, variant->ep, out->ep);
+    }
+    if (compiled && out->device != NULL) {
+        const ortcrypt_status st = judge(&judgement, runtime, out->device, variant, err);
+        if (st != ORTCRYPT_OK) {
+            return st;
+        }
+    }
+    if (judgement_rank(judgement) == 0) {
+        (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "%s says that variant %s does not run on this device", variant->ep, id);
+        oc_hint(err, "compile the model again here");
+        return ORTCRYPT_E_UNSUPPORTED;
+    }
+    tell_suboptimal(monitor, judgement, variant);
+    out->variant = variant;
+    return ORTCRYPT_OK;
+}
+
+static const oc_variant *find_source(const oc_manifest *manifest)
+{
+    for (size_t i = 0; i < manifest->variant_count; i++) {
+        if (strcmp(manifest->variants[i].kind, "source") == 0) {
+            return &manifest->variants[i];
+        }
+    }
+    return NULL;
+}
+
+/* The caller's EP, else the one the named variant was compiled for, else none (the CPU EP). */
+static const char *find_ep(const oc_manifest *manifest, const ortcrypt_session_options *options)
+{
+    const char *ep = options != NULL ? options->ep : NULL;
+
+    if (ep == NULL && options != NULL && options->variant != NULL) {
+        const oc_variant *const variant = oc_manifest_find_variant(manifest, options->variant);
+        ep = variant != NULL ? variant->ep : NULL;
+    }
+    return ep != NULL && strcmp(ep, OC_EP_CPU_NAME) != 0 ? ep : NULL;
+}
+
+ortcrypt_status oc_choose(oc_choice *out, ortcrypt_runtime *runtime, const ortcrypt_bundle *bundle,
+                          const ortcrypt_session_options *options, ortcrypt_error *err)
+{
+    const oc_manifest *const manifest = oc_bundle_manifest(bundle);
+    const ortcrypt_monitor *const monitor = options != NULL ? options->monitor : NULL;
+    const char *const id = options != NULL ? options->variant : NULL;
+    oc_choice choice = {NULL, find_ep(manifest, options), NULL};
+    ortcrypt_status st = ORTCRYPT_OK;
+
+    if (choice.ep != NULL && options->ep_library != NULL) {
+        st = ortcrypt_runtime_register_ep(runtime, choice.ep, options->ep_library, err);
+    }
+    if (st == ORTCRYPT_OK && choice.ep != NULL) {
+        st = oc_choose_device(&choice.device, runtime, choice.ep, err);
+    }
+    if (st == ORTCRYPT_OK && id != NULL) {
+        st = choose_named(&choice, runtime, manifest, id, monitor, err);
+    } else if (st == ORTCRYPT_OK && choice.ep != NULL) {
+        st = choose_compiled(&choice, runtime, manifest, choice.ep, choice.device, monitor, err);
+    } else if (st == ORTCRYPT_OK) {
+        choice.variant = find_source(manifest);
+        if (choice.variant == NULL) {
+            st = oc_fail(err, ORTCRYPT_E_NOT_FOUND, "the bundle has no source variant");
+        }
+    }
+    if (st == ORTCRYPT_OK && choice.ep != NULL) {
+        st = oc_route_check(runtime, choice.ep, choice.variant->embed == 1, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        *out = choice;
+    }
+    return st;
+}

@@ -1,0 +1,82 @@
+/*
+ * flow/flow.h: what the files of this folder share. Plaintext comes from the bundle into regions this folder owns, or through
+ * a pipe, and goes to ONNX Runtime; what ORT and the EP write comes back through the callbacks of output.c into the bundle.
+ *
+ * Loading:   oc_choose -> oc_inputs_new -> (session: CreateSession) -> ortcrypt_inputs_close.
+ * Compiling: ortcrypt_output_open -> callbacks during CompileModel -> oc_output_check -> commit -> ortcrypt_output_close.
+ */
+#ifndef OC_FLOW_FLOW_H
+#define OC_FLOW_FLOW_H
+
+#include <pthread.h>
+
+#include "bundle/bundle.h"
+#include "flow/plan.h"
+#include "flow/supply.h"
+#include "ortcrypt/compile.h"
+#include "ortcrypt/session.h"
+#include "runtime/runtime.h"
+
+#define OC_EP_CPU_NAME "CPUExecutionProvider"
+#define OC_EP_REFERENCE_NAME "OrtcryptReference"
+
+/* A variant and the EP it runs on. Strings are the bundle's or the caller's. */
+typedef struct oc_choice {
+    const oc_variant *variant;
+    const char *ep; /* NULL: the CPU EP */
+    const OrtEpDevice *device; /* NULL without ep */
+} oc_choice;
+
+/*
+ * The variant that `options` names, or the best one for its EP by ORT's own judgement. Registers options->ep_library; the EP
+ * must have a device and a route.
+ */
+ortcrypt_status oc_choose(oc_choice *out, ortcrypt_runtime *runtime, const ortcrypt_bundle *bundle,
+                          const ortcrypt_session_options *options, ortcrypt_error *err);
+
+/* ORTCRYPT_E_UNSUPPORTED, naming the EP and what would help, when its EPContext data would not reach the callbacks. */
+ortcrypt_status oc_route_check(const ortcrypt_runtime *runtime, const char *ep, bool embedded, ortcrypt_error *err);
+
+/* The device of an EP that is used: the first NPU, else the first GPU, else the first. */
+ortcrypt_status oc_choose_device(const OrtEpDevice **out, ortcrypt_runtime *runtime, const char *ep, ortcrypt_error *err);
+
+/* A clone of `base` (or new options), safe to use: see oc_options_guard. Released by the caller. */
+ortcrypt_status oc_options_new(OrtSessionOptions **out, const ortcrypt_runtime *runtime, const OrtSessionOptions *base,
+                               ortcrypt_error *err);
+/*
+ * Refuses session configuration entries that make ORT or an EP write plaintext to a file, and switches off the two settings
+ * that cannot be read back (optimized model file, profiling).
+ */
+ortcrypt_status oc_options_guard(const ortcrypt_runtime *runtime, OrtSessionOptions *options, ortcrypt_error *err);
+ortcrypt_status oc_options_append_ep(ortcrypt_runtime *runtime, OrtSessionOptions *options, const OrtEpDevice *device,
+                                     const char *const *keys, const char *const *values, size_t count,
+                                     ortcrypt_error *err);
+
+/* The state of a load; also the state of the read callback. */
+struct ortcrypt_inputs {
+    ortcrypt_runtime *runtime; /* held */
+    ortcrypt_bundle *bundle;   /* held */
+    const oc_variant *variant;
+    oc_supply *supply;
+    oc_region model; /* array route */
+    size_t model_len;
+    bool direct; /* ORT uses the buffers of `supply` for as long as the session lives */
+    oc_plan plan;
+    pthread_mutex_t lock;  /* guards `failed` and `failure`: the callback runs on the EP's threads */
+    bool failed;
+    ortcrypt_error failure; /* of the first read callback that failed: ORT would keep its words only */
+};
+
+/* Scans and checks the variant, decrypts what `options` must be given, and sets the read callback. The model is not read. */
+ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, ortcrypt_bundle *bundle,
+                              const oc_variant *variant, OrtSessionOptions *options, const ortcrypt_monitor *monitor,
+                              ortcrypt_error *err);
+ortcrypt_status oc_inputs_read_model(ortcrypt_inputs *inputs, const char *why, const ortcrypt_monitor *monitor,
+                                     ortcrypt_error *err);
+/* ORTCRYPT_OK, or the first failure of a read callback. */
+ortcrypt_status oc_inputs_failure(ortcrypt_inputs *inputs, ortcrypt_error *err);
+
+/* /proc is mounted: a pipe can be named as a path. */
+bool oc_flow_has_proc(void);
+
+#endif

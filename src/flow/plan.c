@@ -1,0 +1,45 @@
+/* The loading plan of a session: a list that is filled while loading and printed as JSON on request. */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "flow/plan.h"
+
+ortcrypt_status oc_plan_add(oc_plan *plan, oc_plan_entry entry, ortcrypt_error *err)
+{
+    const size_t size = (plan->count + 1) * sizeof(*plan->entries);
+    oc_plan_entry *const grown = realloc(plan->entries, size);
+
+    if (grown == NULL) {
+        return oc_fail_memory(err, size, "the loading plan");
+    }
+    plan->entries = grown;
+    plan->entries[plan->count++] = entry;
+    return ORTCRYPT_OK;
+}
+
+ortcrypt_status oc_plan_print(const oc_plan *plan, const oc_variant *variant, const char *ep, char **json,
+                              ortcrypt_error *err)
+{
+    json_t *const list = json_array();
+
+    for (size_t i = 0; i < plan->count; i++) {
+        const oc_plan_entry *const e = &plan->entries[i];
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:s, s:I, s:s, s:s, s:b}", "role", oc_role_text(e->role), "name", e->name, "bytes",
+                            (json_int_t)e->len, "route", e->route, "why", e->why, "resident", e->resident));
+    }
+    json_t *const all = json_pack("{s:s, s:s, s:s, s:o}", "variant", variant->id, "kind", variant->kind, "ep", ep, "assets", list);
+    char *const text = all != NULL ? json_dumps(all, JSON_COMPACT) : NULL;
+    json_decref(all);
+    if (text == NULL) {
+        return oc_fail_memory(err, 4096, "the loading plan");
+    }
+    *json = text;
+    return ORTCRYPT_OK;
+}
+
+void oc_plan_free(oc_plan *plan)
+{
+    free(plan->entries);
+    *plan = (oc_plan){NULL, 0};
+}

@@ -1,0 +1,178 @@
+/*
+ * Flow 2: from a bundle to a running OrtSession. Small models go as an array, large ones through a pipe that a thread feeds
+ * while ORT parses, so that the whole plaintext model is never in memory of ours.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow/flow.h"
+
+#define PIPE_MIN_LEN (16u * 1024u * 1024u) /* bytes of model from which the pipe saves more than it costs */
+
+struct ortcrypt_session {
+    ortcrypt_inputs *inputs;
+    OrtSession *ort;
+    char *ep; /* for the plan */
+};
+
+static ortcrypt_status feed(void *state, oc_feeder *feeder, ortcrypt_error *err)
+{
+    return oc_supply_feed(state, feeder, err);
+}
+
+/*
+ * ORT may accept a model that was cut where a protobuf may end, so the feeder's verdict counts even when ORT is content. A
+ * feeder that was only stopped early (ORT gave up) has nothing to add to ORT's reason.
+ */
+static ortcrypt_status create_from_pipe(ortcrypt_session *session, const OrtSessionOptions *options, ortcrypt_error *err)
+{
+    const ortcrypt_inputs *const inputs = session->inputs;
+    const OrtApi *const api = ortcrypt_runtime_api(inputs->runtime);
+    ortcrypt_error fed_err = ORTCRYPT_ERROR_INIT;
+    oc_feeder *feeder = NULL;
+
+    ortcrypt_status st = oc_feeder_open(&feeder, feed, inputs->supply, err);
+    if (st != ORTCRYPT_OK) {
+        return st;
+    }
+    st = oc_ort_check(inputs->runtime,
+                      api->CreateSession(ortcrypt_runtime_env(inputs->runtime), oc_feeder_path(feeder), options, &session->ort),
+                      err, "Runtime");
+    const ortcrypt_status fed = oc_feeder_join(feeder, &fed_err);
+    if (fed != ORTCRYPT_OK && (st == ORTCRYPT_OK || fed != ORTCRYPT_E_CANCELLED)) {
+        st = fed;
+        if (err != NULL) {
+            *err = fed_err;
+        }
+    }
+    return st;
+}
+
+static ortcrypt_status create_from_array(ortcrypt_session *session, const char *why, const OrtSessionOptions *options,
+                                         const ortcrypt_monitor *monitor, ortcrypt_error *err)
+{
+    ortcrypt_inputs *const inputs = session->inputs;
+    const OrtApi *const api = ortcrypt_runtime_api(inputs->runtime);
+
+    ortcrypt_status st = oc_inputs_read_model(inputs, why, monitor, err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_ort_check(inputs->runtime,
+                          api->CreateSessionFromArray(ortcrypt_runtime_env(inputs->runtime), inputs->model.data,
+                                                      inputs->model_len, options, &session->ort),
+                          err, "Runtime");
+    }
+    oc_region_free(&inputs->model); /* ORT parsed it into its own structures */
+    return st;
+}
+
+/* NULL: the pipe. An EP that is not known might look for its data beside the model's path. */
+static const char *why_array(const ortcrypt_inputs *inputs, const char *ep)
+{
+    if (inputs->supply->model->size < PIPE_MIN_LEN) {
+        return "small enough to be held once";
+    }
+    if (ep != NULL && strcmp(ep, OC_EP_REFERENCE_NAME) != 0) {
+        return "the execution provider is not known to work with a model that comes through a pipe";
+    }
+    return oc_flow_has_proc() ? NULL : "no /proc, so that a pipe has no path";
+}
+
+static ortcrypt_status create(ortcrypt_session *session, const char *ep, const OrtSessionOptions *options,
+                              const ortcrypt_monitor *monitor, ortcrypt_error *err)
+{
+    ortcrypt_inputs *const inputs = session->inputs;
+    ortcrypt_error failure = ORTCRYPT_ERROR_INIT;
+    const char *const why = why_array(inputs, ep);
+    ortcrypt_status st = ORTCRYPT_OK;
+
+    if (why != NULL) {
+        st = create_from_array(session, why, options, monitor, err);
+    } else {
+        st = oc_plan_add(&inputs->plan, (oc_plan_entry){OC_ROLE_MODEL, "", inputs->supply->model->size, "pipe",
+                                                        "large: ORT parses it while it is decrypted", false}, err);
+        if (st == ORTCRYPT_OK) {
+            st = create_from_pipe(session, options, err);
+        }
+    }
+    /* a blob that was refused is the reason, whatever the EP and ORT made of it */
+    const ortcrypt_status blob = oc_inputs_failure(inputs, &failure);
+    if (blob != ORTCRYPT_OK) {
+        st = blob;
+        if (err != NULL) {
+            *err = failure;
+        }
+    }
+    if (st == ORTCRYPT_OK && !inputs->direct) {
+        oc_supply_drop_files(inputs->supply);
+    }
+    return st;
+}
+
+ortcrypt_status ortcrypt_session_open(ortcrypt_session **session, ortcrypt_runtime *runtime, ortcrypt_bundle *bundle,
+                                      const ortcrypt_session_options *options, ortcrypt_error *err)
+{
+    const ortcrypt_monitor *const monitor = options != NULL ? options->monitor : NULL;
+    OrtSessionOptions *ort_options = NULL;
+    ortcrypt_session *made = NULL;
+    oc_choice choice;
+
+    if (session == NULL || runtime == NULL || bundle == NULL) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_session_open needs a runtime and a bundle");
+    }
+    *session = NULL;
+    ortcrypt_status st = oc_choose(&choice, runtime, bundle, options, err);
+    if (st != ORTCRYPT_OK) {
+        return st;
+    }
+    made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return oc_fail_memory(err, sizeof(*made), "a session");
+    }
+    st = oc_strdup(&made->ep, choice.ep != NULL ? choice.ep : OC_EP_CPU_NAME, err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_options_new(&ort_options, runtime, options != NULL ? options->base : NULL, err);
+    }
+    if (st == ORTCRYPT_OK && choice.ep != NULL) {
+        st = oc_options_append_ep(runtime, ort_options, choice.device, options->ep_option_keys, options->ep_option_values,
+                                  options->ep_option_count, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_inputs_new(&made->inputs, runtime, bundle, choice.variant, ort_options, monitor, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = create(made, choice.ep, ort_options, monitor, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        *session = made;
+        made = NULL;
+    }
+    ortcrypt_session_close(made);
+    if (ort_options != NULL) {
+        ortcrypt_runtime_api(runtime)->ReleaseSessionOptions(ort_options);
+    }
+    return st;
+}
+
+OrtSession *ortcrypt_session_ort(const ortcrypt_session *session) { return session->ort; }
+
+ortcrypt_status ortcrypt_session_plan(const ortcrypt_session *session, char **json, ortcrypt_error *err)
+{
+    if (session == NULL || json == NULL) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_session_plan needs a session and a place for the text");
+    }
+    *json = NULL;
+    return oc_plan_print(&session->inputs->plan, session->inputs->variant, session->ep, json, err);
+}
+
+void ortcrypt_session_close(ortcrypt_session *session)
+{
+    if (session == NULL) {
+        return;
+    }
+    if (session->ort != NULL) { /* first: ORT and the EP use what `inputs` holds */
+        ortcrypt_runtime_api(session->inputs->runtime)->ReleaseSession(session->ort);
+    }
+    ortcrypt_inputs_close(session->inputs);
+    free(session->ep);
+    free(session);
+}

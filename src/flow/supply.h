@@ -1,0 +1,63 @@
+/*
+ * flow/supply.h: what a variant's model needs from outside itself, checked before ONNX Runtime sees anything, and given to it.
+ *
+ * Call order: oc_supply_open (scans, checks the cover) -> oc_supply_load -> oc_supply_add -> model region or feed -> free.
+ * The supply owns the scan and the decrypted regions; bundle and variant must outlive it.
+ */
+#ifndef OC_FLOW_SUPPLY_H
+#define OC_FLOW_SUPPLY_H
+
+#include "bundle/bundle.h"
+#include "os/os.h"
+#include "runtime/runtime.h"
+
+typedef struct oc_supply_file {
+    const oc_part *part;
+    const oc_asset *asset;
+    const char *name; /* the normalised location, inside part->name */
+    oc_region region; /* {0} until loaded */
+} oc_supply_file;
+
+typedef struct oc_supply {
+    ortcrypt_bundle *bundle;
+    const oc_variant *variant;
+    const oc_asset *model;
+    oc_onnx_model *onnx;
+    oc_onnx_edit *edits; /* locations that begin with "./": before 1.31 ORT never finds those in memory */
+    size_t edit_count;
+    oc_supply_file *files; /* the parts that external tensors refer to, each once */
+    size_t file_count;
+} oc_supply;
+
+ortcrypt_status oc_supply_open(oc_supply **out, ortcrypt_bundle *bundle, const oc_variant *variant, ortcrypt_error *err);
+void oc_supply_free(oc_supply *supply); /* wipes; NULL is allowed */
+
+/* Decrypts every file into a region of its own. */
+ortcrypt_status oc_supply_load(oc_supply *supply, const ortcrypt_monitor *monitor, ortcrypt_error *err);
+/* Names the regions to the options. ORT reads them until CreateSession or CompileModel returns, or longer (direct). */
+ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
+                              ortcrypt_error *err);
+void oc_supply_drop_files(oc_supply *supply); /* wipes the regions */
+
+/* The model as ORT gets it, in *region; *len bytes of it. */
+ortcrypt_status oc_supply_model(const oc_supply *supply, oc_region *region, size_t *len, const ortcrypt_monitor *monitor,
+                                ortcrypt_error *err);
+/* The same into a pipe, on the feeder's thread. */
+ortcrypt_status oc_supply_feed(const oc_supply *supply, oc_feeder *feeder, ortcrypt_error *err);
+
+/* Bytes of the model and of everything external, saturating. */
+uint64_t oc_supply_len(const oc_supply *supply);
+
+/* cover.c: leading "./" stripped. */
+const char *oc_location_bare(const char *location);
+/*
+ * The complete cover: every external tensor of the model is an initializer of the main graph whose location is a part of
+ * the variant, and the variant's table says the same of it (asset, offset, length, type, shape), inside the asset. Otherwise
+ * ORT would open a file of that name from the working folder. Also: external EPContext data is a part.
+ */
+ortcrypt_status oc_cover_check(const oc_onnx_model *onnx, const oc_manifest *manifest, const oc_variant *variant,
+                               ortcrypt_error *err);
+/* The part a tensor's location names; NULL when there is none. */
+const oc_part *oc_cover_part(const oc_variant *variant, const char *location);
+
+#endif
