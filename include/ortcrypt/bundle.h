@@ -87,6 +87,7 @@ ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_bundle_open(ortcrypt_bun
 /* Wipes keys and closes. ORTCRYPT_E_BUSY, and nothing closed, while sessions or inputs of it are open. NULL is allowed. */
 ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_bundle_close(ortcrypt_bundle *bundle, ortcrypt_error *err);
 
+/* What the manifest says of the whole bundle; *info is always written. */
 ORTCRYPT_API void ortcrypt_bundle_get_info(const ortcrypt_bundle *bundle, ortcrypt_bundle_info *info);
 
 /* Variant `index` of info.variant_count, in the order they were added. ORTCRYPT_E_NOT_FOUND beyond the last. */

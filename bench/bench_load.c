@@ -1,0 +1,227 @@
+/*
+ * bench_load: one load of one model, measured, in a process of its own. bench.py runs it and compares.
+ *
+ * Usage: bench_load plain MODEL.onnx RUNTIME PREPACK
+ *        bench_load seed|ortcrypt BUNDLE RUNTIME PREPACK IDENTITY
+ * PREPACK is 0 or 1. Prints one JSON object: seconds for creating the session and for the first inference, peak and resident
+ * memory in bytes beyond what the process had after CreateEnv, and a hash of the output.
+ *
+ * plain:    CreateSession with the path of the plaintext model.
+ * seed:     the flow that "Compiled Model Encryption" documents: decrypt everything into buffers,
+ *           AddExternalInitializersFromFilesInMemory, CreateSessionFromArray; buffers are kept until CreateSession returns.
+ * ortcrypt: ortcrypt_session_open.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bundle/bundle.h"
+#include "ortcrypt/session.h"
+
+enum { MAX_FILES = 64 };
+
+typedef struct bench {
+    ortcrypt_runtime *runtime;
+    const OrtApi *ort;
+    OrtSessionOptions *options;
+    ortcrypt_keyring *keyring;
+    ortcrypt_bundle *bundle;
+    ortcrypt_session *opened; /* mode ortcrypt */
+    OrtSession *session;
+    ortcrypt_error err;
+} bench;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Bytes of "VmHWM:" or "VmRSS:" in /proc/self/status. */
+static long long memory_of(const char *field)
+{
+    char line[256];
+    long long kib = 0;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
+        if (strncmp(line, field, strlen(field)) == 0) {
+            kib = atoll(line + strlen(field));
+        }
+    }
+    if (status != NULL) {
+        fclose(status);
+    }
+    return kib * 1024;
+}
+
+static void stop(const char *what, const char *why)
+{
+    fprintf(stderr, "bench_load: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void check(const bench *b, OrtStatus *status, const char *what)
+{
+    if (status != NULL) {
+        stop(what, b->ort->GetErrorMessage(status));
+    }
+}
+
+static void need(const bench *b, ortcrypt_status status, const char *what)
+{
+    if (status != ORTCRYPT_OK) {
+        stop(what, b->err.message);
+    }
+}
+
+static void open_bundle(bench *b, const char *path, const char *identity)
+{
+    need(b, ortcrypt_keyring_new(&b->keyring, &b->err), "keyring");
+    need(b, ortcrypt_keyring_add_identity_file(b->keyring, identity, &b->err), identity);
+    need(b, ortcrypt_bundle_open(&b->bundle, path, b->keyring, NULL, &b->err), path);
+}
+
+/* Decrypts one part into a plain buffer, as an application that follows the document would. */
+static char *decrypt_part(bench *b, const oc_part *part, size_t *len)
+{
+    const oc_asset *asset = oc_manifest_find_asset(oc_bundle_manifest(b->bundle), part->asset);
+    char *buffer = malloc(asset->size + 1);
+    if (buffer == NULL) {
+        stop(part->name, "not enough memory");
+    }
+    need(b, oc_bundle_read(b->bundle, asset, buffer, NULL, &b->err), part->name);
+    *len = asset->size;
+    return buffer;
+}
+
+static void create_seed(bench *b)
+{
+    const oc_variant *variant = &oc_bundle_manifest(b->bundle)->variants[0];
+    const ORTCHAR_T *names[MAX_FILES];
+    char *buffers[MAX_FILES], *model = NULL;
+    size_t lens[MAX_FILES], count = 0, model_len = 0;
+    for (size_t i = 0; i < variant->part_count; i++) {
+        const oc_part *part = &variant->parts[i];
+        if (part->role == OC_ROLE_MODEL) {
+            model = decrypt_part(b, part, &model_len);
+        } else if (part->role == OC_ROLE_EXTERNAL && count < MAX_FILES) {
+            names[count] = part->name;
+            buffers[count] = decrypt_part(b, part, &lens[count]);
+            count++;
+        }
+    }
+    if (count != 0) {
+        check(b, b->ort->AddExternalInitializersFromFilesInMemory(b->options, names, buffers, lens, count), "initializers");
+    }
+    check(b, b->ort->CreateSessionFromArray(ortcrypt_runtime_env(b->runtime), model, model_len, b->options, &b->session), "session");
+    free(model);
+    for (size_t i = 0; i < count; i++) {
+        free(buffers[i]);
+    }
+}
+
+static void create_ortcrypt(bench *b)
+{
+    const ortcrypt_session_options options = {.struct_size = sizeof options, .base = b->options};
+    need(b, ortcrypt_session_open(&b->opened, b->runtime, b->bundle, &options, &b->err), "session");
+    b->session = ortcrypt_session_ort(b->opened);
+}
+
+/* Runs the generated model (one float input x[1, n], one output y) and returns a hash (FNV-1a) of the output's bytes. */
+static uint64_t run(const bench *b, int64_t width)
+{
+    const int64_t shape[2] = {1, width};
+    const char *const in_name = "x", *const out_name = "y";
+    float *x = malloc((size_t)width * sizeof *x), *y = NULL;
+    OrtMemoryInfo *cpu = NULL;
+    OrtValue *in = NULL, *out = NULL;
+    OrtTensorTypeAndShapeInfo *info = NULL;
+    size_t count = 0;
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int64_t i = 0; x != NULL && i < width; i++) {
+        x[i] = (float)(i % 7) - 3.0f;
+    }
+    check(b, b->ort->CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &cpu), "memory info");
+    check(b, b->ort->CreateTensorWithDataAsOrtValue(cpu, x, (size_t)width * sizeof *x, shape, 2, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &in),
+          "input");
+    check(b, b->ort->Run(b->session, NULL, &in_name, (const OrtValue *const *)&in, 1, &out_name, 1, &out), "run");
+    check(b, b->ort->GetTensorTypeAndShape(out, &info), "output shape");
+    check(b, b->ort->GetTensorShapeElementCount(info, &count), "output shape");
+    check(b, b->ort->GetTensorMutableData(out, (void **)&y), "output");
+    for (size_t i = 0; i < count * sizeof *y; i++) {
+        hash = (hash ^ ((const unsigned char *)y)[i]) * 0x100000001b3u;
+    }
+    b->ort->ReleaseTensorTypeAndShapeInfo(info);
+    b->ort->ReleaseValue(out);
+    b->ort->ReleaseValue(in);
+    b->ort->ReleaseMemoryInfo(cpu);
+    free(x);
+    return hash;
+}
+
+/* Size of the last dimension of input 0. */
+static int64_t input_width(const bench *b)
+{
+    OrtTypeInfo *type = NULL;
+    const OrtTensorTypeAndShapeInfo *info = NULL;
+    int64_t dims[8] = {0};
+    size_t rank = 0;
+    check(b, b->ort->SessionGetInputTypeInfo(b->session, 0, &type), "input type");
+    check(b, b->ort->CastTypeInfoToTensorInfo(type, &info), "input type");
+    check(b, b->ort->GetDimensionsCount(info, &rank), "input type");
+    if (rank != 2) {
+        stop("input", "not of two dimensions");
+    }
+    check(b, b->ort->GetDimensions(info, dims, rank), "input type");
+    b->ort->ReleaseTypeInfo(type);
+    return dims[1];
+}
+
+static void finish(bench *b)
+{
+    if (b->opened != NULL) {
+        ortcrypt_session_close(b->opened);
+    } else {
+        b->ort->ReleaseSession(b->session);
+    }
+    b->ort->ReleaseSessionOptions(b->options);
+    need(b, ortcrypt_bundle_close(b->bundle, &b->err), "bundle");
+    ortcrypt_keyring_free(b->keyring);
+    need(b, ortcrypt_runtime_close(b->runtime, &b->err), "runtime");
+}
+
+int main(int argc, char **argv)
+{
+    bench b = {.err = ORTCRYPT_ERROR_INIT};
+    const char *mode = argc > 4 ? argv[1] : "";
+    const bool plain = strcmp(mode, "plain") == 0, seed = strcmp(mode, "seed") == 0;
+    if (argc != (plain ? 5 : 6) || (!plain && !seed && strcmp(mode, "ortcrypt") != 0)) {
+        stop("usage", "bench_load plain|seed|ortcrypt MODEL-OR-BUNDLE RUNTIME PREPACK [IDENTITY]");
+    }
+    need(&b, ortcrypt_runtime_open(&b.runtime, argv[3], NULL, &b.err), argv[3]);
+    b.ort = ortcrypt_runtime_api(b.runtime);
+    check(&b, b.ort->CreateSessionOptions(&b.options), "session options");
+    if (strcmp(argv[4], "0") == 0) {
+        check(&b, b.ort->AddSessionConfigEntry(b.options, "session.disable_prepacking", "1"), "session options");
+    }
+    const long long before = memory_of("VmRSS:");
+    const double start = now();
+    if (plain) {
+        check(&b, b.ort->CreateSession(ortcrypt_runtime_env(b.runtime), argv[2], b.options, &b.session), "session");
+    } else {
+        open_bundle(&b, argv[2], argv[5]);
+        (seed ? create_seed : create_ortcrypt)(&b);
+    }
+    const double created = now();
+    const int64_t width = input_width(&b);
+    const double asked = now();
+    const uint64_t hash = run(&b, width);
+    const double answered = now();
+    printf("{\"create_s\": %.4f, \"first_s\": %.4f, \"peak\": %lld, \"resident\": %lld, \"hash\": \"%016llx\"}\n", created - start,
+           answered - asked, memory_of("VmHWM:") - before, memory_of("VmRSS:") - before, (unsigned long long)hash);
+    finish(&b);
+    return 0;
+}
