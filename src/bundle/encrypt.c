@@ -36,10 +36,6 @@ static ortcrypt_status check_options(const char *model_path, const char *bundle_
     if (model_path == NULL || bundle_path == NULL || keyring == NULL) {
         return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_encrypt needs a model path, a bundle path and a keyring");
     }
-    if (options->struct_size != sizeof *options) {
-        return oc_fail(err, ORTCRYPT_E_INVALID, "struct_size of the encrypt options is %zu, not %zu", options->struct_size,
-                       sizeof *options);
-    }
     if ((options->extra_count != 0 && options->extra_files == NULL) ||
         (options->label_count != 0 && (options->label_keys == NULL || options->label_values == NULL))) {
         return oc_fail(err, ORTCRYPT_E_INVALID, "the encrypt options count files or labels that they do not point to");
@@ -206,18 +202,20 @@ static ortcrypt_status describe_source(const encryption *run, const ortcrypt_enc
 }
 
 ortcrypt_status ortcrypt_encrypt(const char *model_path, const char *bundle_path, const ortcrypt_keyring *keyring,
-                                 const ortcrypt_encrypt_options *options, ortcrypt_bundle_info *info, ortcrypt_error *err)
+                                 const ortcrypt_encrypt_options *given, ortcrypt_bundle_info *info, ortcrypt_error *err)
 {
-    const ortcrypt_encrypt_options defaults = {.struct_size = sizeof defaults};
+    ortcrypt_encrypt_options options;
     encryption run = {0};
     ortcrypt_bundle_info made;
 
-    options = options == NULL ? &defaults : options;
-    ortcrypt_status status = check_options(model_path, bundle_path, keyring, options, err);
+    ortcrypt_status status = oc_options_copy(&options, sizeof options, given, "ortcrypt_encrypt_options", err);
+    if (status == ORTCRYPT_OK) {
+        status = check_options(model_path, bundle_path, keyring, &options, err);
+    }
     if (status != ORTCRYPT_OK) {
         return status;
     }
-    status = oc_encrypt_plan_make(&run.plan, model_path, options, err);
+    status = oc_encrypt_plan_make(&run.plan, model_path, &options, err);
     if (status != ORTCRYPT_OK) {
         goto out;
     }
@@ -227,13 +225,13 @@ ortcrypt_status ortcrypt_encrypt(const char *model_path, const char *bundle_path
         status = oc_txn_create(&run.txn, bundle_path, keyring, err);
     }
     if (status == ORTCRYPT_OK) {
-        status = oc_progress_sum_start(&run.sum, options->monitor, "encrypting", run.plan->total_len, err);
+        status = oc_progress_sum_start(&run.sum, options.monitor, "encrypting", run.plan->total_len, err);
     }
     if (status == ORTCRYPT_OK) {
         status = store_assets(&run, err);
     }
     if (status == ORTCRYPT_OK) {
-        status = describe_source(&run, options, err);
+        status = describe_source(&run, &options, err);
     }
     if (status == ORTCRYPT_OK) {
         status = oc_txn_commit(run.txn, &made, err);

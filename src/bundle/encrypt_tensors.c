@@ -3,10 +3,12 @@
  * names model, tensor and data file: what stands in a model is somebody else's, and may name any file of this machine.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bundle/encrypt_plan.h"
+#include "bundle/internal.h"
 
 /* ONNX Runtime takes a location that begins like this for an address in its own memory. Source: tensorprotoutils.h. */
 #define ORT_MEMORY_LOCATION "*/_ORT_MEM_ADDR_/*"
@@ -140,14 +142,10 @@ static ortcrypt_status plan_file(oc_encrypt_plan *plan, oc_plan_tensor *first, o
     file->input.path = file->path;
     const ortcrypt_status status = oc_input_look(&file->input, "data file", err);
     if (status != ORTCRYPT_OK) {
-        ortcrypt_error cause = err != NULL ? *err : (ortcrypt_error)ORTCRYPT_ERROR_INIT;
-        (void)oc_fail(err, status, "model %s: tensor '%s': %s", plan->model.path,
-                      tensor_text(&plan->onnx->tensors[first->tensor]), cause.message);
-        if (err != NULL) {
-            err->sys_errno = cause.sys_errno;
-            oc_hint(err, "%s", cause.hint);
-        }
-        return status;
+        char what[256];
+        (void)snprintf(what, sizeof what, "tensor '%.200s'", tensor_text(&plan->onnx->tensors[first->tensor]));
+        (void)oc_fail_in(status, what, err);
+        return oc_fail_in(status, plan->model.path, err);
     }
     oc_input_close(&file->input);
     file->lazy = (oc_source){.read = lazy_read, .state = file, .size = file->input.size};
