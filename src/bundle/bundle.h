@@ -18,6 +18,13 @@
 #define OC_MANIFEST_CONTEXT "ortcrypt/1 manifest"            /* then 0x00 and the bundle id */
 #define OC_ASSET_CONTEXT "ortcrypt/1 asset"                  /* then 0x00, the bundle id, the asset id */
 
+/*
+ * Copies a public options struct (its first member is struct_size) into `out` of out_size bytes, zeroed first, so that callers
+ * built against an older or newer header work. NULL: all zero. ORTCRYPT_E_INVALID for an absurd struct_size,
+ * ORTCRYPT_E_UNSUPPORTED for a member set that this library does not know. `what` is the struct's name.
+ */
+ortcrypt_status oc_options_copy(void *out, size_t out_size, const void *options, const char *what, ortcrypt_error *err);
+
 const oc_manifest *oc_bundle_manifest(const ortcrypt_bundle *bundle);
 
 /* Sessions and inputs hold the bundle: close answers ORTCRYPT_E_BUSY until every hold is released. Thread-safe. */
@@ -63,7 +70,19 @@ ortcrypt_status oc_txn_begin(oc_txn **out, const char *path, const char *out_pat
 ortcrypt_bundle *oc_txn_view(oc_txn *txn);
 oc_manifest *oc_txn_manifest(oc_txn *txn);
 
+/* Threads that encrypt: 0 (the default): min(cores, 8), or what the open options said. */
+void oc_txn_set_threads(oc_txn *txn, unsigned threads);
+
 /*
+ * Takes an asset of this transaction out again (a blob that was written a second time). Nothing may name it any more: a part
+ * or tensor that does makes the commit fail. Thread-safe against finish.
+ */
+ortcrypt_status oc_txn_drop_asset(oc_txn *txn, const uint8_t id[OC_ASSET_ID_LEN], ortcrypt_error *err);
+
+/*
+ * While writers finish on other threads the manifest's list of assets moves: pointers from oc_manifest_find_asset are used only
+ * when no writer is open.
+ *
  * One asset, fresh id. push may be called from one thread at a time; several writers may be open at once on several threads.
  * finish adds the asset to the transaction's manifest (thread-safe) and returns its id; without finish, close removes it.
  */
@@ -72,7 +91,10 @@ ortcrypt_status oc_asset_writer_push(oc_asset_writer *writer, const void *data, 
 ortcrypt_status oc_asset_writer_finish(oc_asset_writer *writer, uint8_t id[OC_ASSET_ID_LEN], ortcrypt_error *err);
 void oc_asset_writer_close(oc_asset_writer *writer); /* NULL is allowed */
 
-/* Whole assets from memory or from a source (in parallel where it pays). */
+/*
+ * Whole assets from memory or from a source, encrypted on several threads where it pays. source->read is called from several
+ * threads, one at a time; the monitor on the calling thread only.
+ */
 ortcrypt_status oc_txn_put(oc_txn *txn, oc_span data, uint8_t id[OC_ASSET_ID_LEN], ortcrypt_error *err);
 ortcrypt_status oc_txn_put_source(oc_txn *txn, const oc_source *source, const char *step, const ortcrypt_monitor *monitor,
                                   uint8_t id[OC_ASSET_ID_LEN], ortcrypt_error *err);

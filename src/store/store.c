@@ -13,7 +13,7 @@
 #include "store/internal.h"
 
 #define READER_WAIT_MS 10000u /* a reader waits for a collection to end; that only deletes files */
-#define FORMAT_MAX 4096u
+#define FORMAT_MAX 64u
 
 int oc_flock(int fd, int op, unsigned wait_ms)
 {
