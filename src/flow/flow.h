@@ -61,7 +61,7 @@ struct ortcrypt_inputs {
     oc_region model; /* array route */
     size_t model_len;
     bool direct; /* ORT uses the buffers of `supply` for as long as the session lives */
-    oc_plan plan;
+    oc_load_plan plan;
     pthread_mutex_t lock;  /* guards `failed` and `failure`: the callback runs on the EP's threads */
     bool failed;
     ortcrypt_error failure; /* of the first read callback that failed: ORT would keep its words only */

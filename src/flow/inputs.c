@@ -19,8 +19,8 @@ static ortcrypt_status plan_files(ortcrypt_inputs *inputs, ortcrypt_error *err)
 
     for (size_t i = 0; i < inputs->supply->file_count && st == ORTCRYPT_OK; i++) {
         const oc_supply_file *const file = &inputs->supply->files[i];
-        st = oc_plan_add(&inputs->plan,
-                         (oc_plan_entry){file->part->role, file->part->name, file->asset->size,
+        st = oc_load_plan_add(&inputs->plan,
+                         (oc_load_entry){file->part->role, file->part->name, file->asset->size,
                                          inputs->direct ? "files-in-memory, used directly" : "files-in-memory",
                                          inputs->direct ? "this runtime uses the buffers in place"
                                                         : "this runtime copies the buffers while the session is created",
@@ -31,8 +31,8 @@ static ortcrypt_status plan_files(ortcrypt_inputs *inputs, ortcrypt_error *err)
         const oc_part *const part = &variant->parts[i];
         const oc_asset *const asset = oc_manifest_find_asset(manifest, part->asset);
         if (part->role == OC_ROLE_EP_CONTEXT && asset != NULL) {
-            st = oc_plan_add(&inputs->plan,
-                             (oc_plan_entry){part->role, part->name, asset->size, "read callback",
+            st = oc_load_plan_add(&inputs->plan,
+                             (oc_load_entry){part->role, part->name, asset->size, "read callback",
                                              "decrypted into the buffer of the execution provider when it asks", false},
                              err);
         }
@@ -115,7 +115,7 @@ ortcrypt_status oc_inputs_read_model(ortcrypt_inputs *inputs, const char *why, c
     const ortcrypt_status st = oc_supply_model(inputs->supply, &inputs->model, &inputs->model_len, monitor, err);
 
     return st == ORTCRYPT_OK
-               ? oc_plan_add(&inputs->plan, (oc_plan_entry){OC_ROLE_MODEL, "", inputs->model_len, "array", why, false}, err)
+               ? oc_load_plan_add(&inputs->plan, (oc_load_entry){OC_ROLE_MODEL, "", inputs->model_len, "array", why, false}, err)
                : st;
 }
 
@@ -177,7 +177,7 @@ void ortcrypt_inputs_close(ortcrypt_inputs *inputs)
     }
     oc_region_free(&inputs->model);
     oc_supply_free(inputs->supply);
-    oc_plan_free(&inputs->plan);
+    oc_load_plan_free(&inputs->plan);
     (void)pthread_mutex_destroy(&inputs->lock);
     oc_bundle_release(inputs->bundle);
     oc_runtime_release(inputs->runtime);

@@ -4,10 +4,10 @@
 
 #include "flow/plan.h"
 
-ortcrypt_status oc_plan_add(oc_plan *plan, oc_plan_entry entry, ortcrypt_error *err)
+ortcrypt_status oc_load_plan_add(oc_load_plan *plan, oc_load_entry entry, ortcrypt_error *err)
 {
     const size_t size = (plan->count + 1) * sizeof(*plan->entries);
-    oc_plan_entry *const grown = realloc(plan->entries, size);
+    oc_load_entry *const grown = realloc(plan->entries, size);
 
     if (grown == NULL) {
         return oc_fail_memory(err, size, "the loading plan");
@@ -17,13 +17,13 @@ ortcrypt_status oc_plan_add(oc_plan *plan, oc_plan_entry entry, ortcrypt_error *
     return ORTCRYPT_OK;
 }
 
-ortcrypt_status oc_plan_print(const oc_plan *plan, const oc_variant *variant, const char *ep, char **json,
+ortcrypt_status oc_load_plan_print(const oc_load_plan *plan, const oc_variant *variant, const char *ep, char **json,
                               ortcrypt_error *err)
 {
     json_t *const list = json_array();
 
     for (size_t i = 0; i < plan->count; i++) {
-        const oc_plan_entry *const e = &plan->entries[i];
+        const oc_load_entry *const e = &plan->entries[i];
         (void)json_array_append_new(
             list, json_pack("{s:s, s:s, s:I, s:s, s:s, s:b}", "role", oc_role_text(e->role), "name", e->name, "bytes",
                             (json_int_t)e->len, "route", e->route, "why", e->why, "resident", e->resident));
@@ -38,8 +38,8 @@ ortcrypt_status oc_plan_print(const oc_plan *plan, const oc_variant *variant, co
     return ORTCRYPT_OK;
 }
 
-void oc_plan_free(oc_plan *plan)
+void oc_load_plan_free(oc_load_plan *plan)
 {
     free(plan->entries);
-    *plan = (oc_plan){NULL, 0};
+    *plan = (oc_load_plan){NULL, 0};
 }

@@ -4,24 +4,24 @@
 
 #include "format/manifest.h"
 
-typedef struct oc_plan_entry {
+typedef struct oc_load_entry {
     oc_role role;
     const char *name;  /* the bundle's */
     uint64_t len;      /* bytes */
     const char *route; /* constant */
     const char *why;   /* constant */
     bool resident;     /* our copy stays in memory while the session lives */
-} oc_plan_entry;
+} oc_load_entry;
 
-typedef struct oc_plan {
-    oc_plan_entry *entries;
+typedef struct oc_load_plan {
+    oc_load_entry *entries;
     size_t count;
-} oc_plan;
+} oc_load_plan;
 
-ortcrypt_status oc_plan_add(oc_plan *plan, oc_plan_entry entry, ortcrypt_error *err);
+ortcrypt_status oc_load_plan_add(oc_load_plan *plan, oc_load_entry entry, ortcrypt_error *err);
 /* {"variant", "kind", "ep", "assets": [{"role","name","bytes","route","why","resident"}]} in *json (ortcrypt_free). */
-ortcrypt_status oc_plan_print(const oc_plan *plan, const oc_variant *variant, const char *ep, char **json,
+ortcrypt_status oc_load_plan_print(const oc_load_plan *plan, const oc_variant *variant, const char *ep, char **json,
                               ortcrypt_error *err);
-void oc_plan_free(oc_plan *plan);
+void oc_load_plan_free(oc_load_plan *plan);
 
 #endif

@@ -88,7 +88,7 @@ static ortcrypt_status create(ortcrypt_session *session, const char *ep, const O
     if (why != NULL) {
         st = create_from_array(session, why, options, monitor, err);
     } else {
-        st = oc_plan_add(&inputs->plan, (oc_plan_entry){OC_ROLE_MODEL, "", inputs->supply->model->size, "pipe",
+        st = oc_load_plan_add(&inputs->plan, (oc_load_entry){OC_ROLE_MODEL, "", inputs->supply->model->size, "pipe",
                                                         "large: ORT parses it while it is decrypted", false}, err);
         if (st == ORTCRYPT_OK) {
             st = create_from_pipe(session, options, err);
@@ -161,7 +161,7 @@ ortcrypt_status ortcrypt_session_plan(const ortcrypt_session *session, char **js
         return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_session_plan needs a session and a place for the text");
     }
     *json = NULL;
-    return oc_plan_print(&session->inputs->plan, session->inputs->variant, session->ep, json, err);
+    return oc_load_plan_print(&session->inputs->plan, session->inputs->variant, session->ep, json, err);
 }
 
 void ortcrypt_session_close(ortcrypt_session *session)

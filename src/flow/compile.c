@@ -1,0 +1,144 @@
+/* Flow 1: the source variant of a bundle, compiled by an execution provider, as a new variant. */
+#include <string.h>
+
+#include "flow/output.h"
+
+#define EMBED_MAX_LEN 0x80000000ull /* 2 GiB: a protobuf message ends below it, and ORT's attribute lengths are ints */
+
+/*
+ * A logical name for the EP to make blob names of. "./" because ORT demands a folder: a name without one is refused, and
+ * this one is never created or written to.
+ */
+#define BINARY_FOLDER "./"
+#define BINARY_MODEL "model.onnx"
+
+/* The sum of all source bytes bounds what an EP could embed; that it is needed in full is not certain, that more is not. */
+static ortcrypt_status check_embed(const ortcrypt_output *output, ortcrypt_error *err)
+{
+    if (!output->options.embed || oc_supply_len(output->source) < EMBED_MAX_LEN) {
+        return ORTCRYPT_OK;
+    }
+    (void)oc_fail(err, ORTCRYPT_E_LIMIT, "a model of 2 GiB or more cannot have its EPContext data embedded");
+    oc_hint(err, "compile it without embed mode: the data becomes assets of their own");
+    return ORTCRYPT_E_LIMIT;
+}
+
+/* Registers everything the output takes. From 1.28 on: before, initializers with a location came out as addresses. */
+static ortcrypt_status set_callbacks(ortcrypt_output *output, OrtModelCompilationOptions *compile, ortcrypt_error *err)
+{
+    const OrtCompileApi *const c = oc_runtime_compile_api(output->runtime);
+    const ortcrypt_ep_context_api *const f = oc_runtime_ep_context(output->runtime);
+    ortcrypt_runtime *const runtime = output->runtime;
+
+    ortcrypt_status st = oc_ort_check(
+        runtime, c->ModelCompilationOptions_SetOutputModelWriteFunc(compile, ortcrypt_write_model, output), err, "Runtime");
+    if (st == ORTCRYPT_OK && f->era != ORTCRYPT_ERA_NONE) {
+        st = oc_ort_check(runtime,
+                          c->ModelCompilationOptions_SetOutputModelGetInitializerLocationFunc(
+                              compile, ortcrypt_initializer_location, output),
+                          err, "Runtime");
+    }
+    if (st == ORTCRYPT_OK && f->ModelCompilationOptions_SetEpContextDataWriteFunc != NULL) {
+        st = oc_ort_check(runtime, f->ModelCompilationOptions_SetEpContextDataWriteFunc(compile, ortcrypt_write_named, output),
+                          err, "Runtime");
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_ort_check(runtime, c->ModelCompilationOptions_SetEpContextEmbedMode(compile, output->options.embed), err, "Runtime");
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_ort_check(runtime, c->ModelCompilationOptions_SetEpContextBinaryInformation(compile, BINARY_FOLDER, BINARY_MODEL),
+                          err, "Runtime");
+    }
+    if (st == ORTCRYPT_OK && !output->options.allow_none_compiled) {
+        st = oc_ort_check(runtime, c->ModelCompilationOptions_SetFlags(compile, OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED),
+                          err, "Runtime");
+    }
+    return st;
+}
+
+static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *options, const oc_region *model, size_t model_len,
+                           ortcrypt_error *err)
+{
+    const OrtCompileApi *const c = oc_runtime_compile_api(output->runtime);
+    OrtEnv *const env = ortcrypt_runtime_env(output->runtime);
+    OrtModelCompilationOptions *compile = NULL;
+    ortcrypt_error failure = ORTCRYPT_ERROR_INIT;
+
+    ortcrypt_status st = oc_ort_check(
+        output->runtime, c->CreateModelCompilationOptionsFromSessionOptions(env, options, &compile), err, "Runtime");
+    if (st == ORTCRYPT_OK) {
+        st = oc_ort_check(output->runtime, c->ModelCompilationOptions_SetInputModelFromBuffer(compile, model->data, model_len),
+                          err, "Runtime");
+    }
+    if (st == ORTCRYPT_OK) {
+        st = set_callbacks(output, compile, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_ort_check(output->runtime, c->CompileModel(env, compile), err, "Runtime");
+    }
+    if (compile != NULL) {
+        c->ReleaseModelCompilationOptions(compile);
+    }
+    /* a callback that refused is the reason, whatever the EP and ORT made of it */
+    const ortcrypt_status refused = oc_output_failure(output, &failure);
+    if (refused != ORTCRYPT_OK) {
+        st = refused;
+        if (err != NULL) {
+            *err = failure;
+        }
+    }
+    return st;
+}
+
+/* The seed lets go of the initializers before CompileModel; ORT reads them during it, so they stay until it returned. */
+static ortcrypt_status compile_source(ortcrypt_output *output, ortcrypt_error *err)
+{
+    const ortcrypt_compile_options *const o = &output->options;
+    const OrtApi *const api = ortcrypt_runtime_api(output->runtime);
+    OrtSessionOptions *options = NULL;
+    oc_region model = {0};
+    size_t model_len = 0;
+
+    ortcrypt_status st = oc_options_new(&options, output->runtime, o->base, err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_options_append_ep(output->runtime, options, output->device, output->option_keys, output->option_values,
+                                  output->ep_option_count, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_supply_load(output->source, o->monitor, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_supply_add(output->source, output->runtime, options, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_supply_model(output->source, &model, &model_len, o->monitor, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = run(output, options, &model, model_len, err);
+    }
+    oc_region_free(&model);
+    oc_supply_drop_files(output->source);
+    if (options != NULL) {
+        api->ReleaseSessionOptions(options);
+    }
+    return st;
+}
+
+ortcrypt_status ortcrypt_compile(ortcrypt_runtime *runtime, const char *bundle_path, const ortcrypt_keyring *keyring,
+                                 const ortcrypt_compile_options *options, ortcrypt_compile_result *result, ortcrypt_error *err)
+{
+    ortcrypt_output *output = NULL;
+
+    ortcrypt_status st = ortcrypt_output_open(&output, runtime, bundle_path, keyring, options, err);
+    if (st == ORTCRYPT_OK) {
+        st = check_embed(output, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = compile_source(output, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = ortcrypt_output_commit(output, result, err);
+    }
+    ortcrypt_output_close(output);
+    return st;
+}

@@ -1,0 +1,214 @@
+/* Beginning, publishing and dropping a compiled variant. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow/output.h"
+
+static bool variant_id_valid(const char *id)
+{
+    const size_t len = strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
+    return len >= 1 && len <= 64 && id[len] == '\0';
+}
+
+/* The caller's id, or "<ep in lower case>-<n>" with the lowest n that is free. */
+static ortcrypt_status name_variant(ortcrypt_output *output, const char *wanted, ortcrypt_error *err)
+{
+    const oc_manifest *const manifest = oc_txn_manifest(output->txn);
+    char id[65];
+    size_t len = 0;
+
+    if (wanted != NULL && !variant_id_valid(wanted)) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "a variant's id is 1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'");
+    }
+    if (wanted != NULL && oc_manifest_find_variant(manifest, wanted) != NULL) {
+        return oc_fail(err, ORTCRYPT_E_EXISTS, "the bundle has a variant %s already", wanted);
+    }
+    if (wanted != NULL) {
+        return oc_strdup(&output->variant_id, wanted, err);
+    }
+    for (const char *p = output->ep; *p != '\0' && len < 48; p++) {
+        const unsigned char c = (unsigned char)*p;
+        id[len++] = c < 0x80 && isalnum(c) ? (char)tolower(c) : '-';
+    }
+    for (size_t n = 1;; n++) {
+        (void)snprintf(id + len, sizeof(id) - len, "-%zu", n);
+        if (oc_manifest_find_variant(manifest, id) == NULL) {
+            return oc_strdup(&output->variant_id, id, err);
+        }
+    }
+}
+
+static ortcrypt_status copy_options(ortcrypt_output *output, const ortcrypt_compile_options *options, ortcrypt_error *err)
+{
+    ortcrypt_status st = oc_strdup(&output->ep, options->ep, err);
+
+    output->options = *options;
+    if (output->options.initializer_min_len == 0) {
+        output->options.initializer_min_len = OC_INITIALIZER_MIN_LEN;
+    }
+    for (size_t i = 0; i < options->ep_option_count && st == ORTCRYPT_OK; i++) {
+        st = oc_pair_add(&output->ep_options, &output->ep_option_count, options->ep_option_keys[i],
+                         options->ep_option_values[i], err);
+    }
+    if (st != ORTCRYPT_OK) {
+        return st;
+    }
+    output->option_keys = calloc(output->ep_option_count + 1, sizeof(*output->option_keys));
+    output->option_values = calloc(output->ep_option_count + 1, sizeof(*output->option_values));
+    if (output->option_keys == NULL || output->option_values == NULL) {
+        return oc_fail_memory(err, (output->ep_option_count + 1) * sizeof(*output->option_keys), "EP options");
+    }
+    for (size_t i = 0; i < output->ep_option_count; i++) {
+        output->option_keys[i] = output->ep_options[i].key;
+        output->option_values[i] = output->ep_options[i].value;
+    }
+    return ORTCRYPT_OK;
+}
+
+static ortcrypt_status find_source(ortcrypt_output *output, ortcrypt_error *err)
+{
+    const oc_manifest *const manifest = oc_txn_manifest(output->txn);
+
+    for (size_t i = 0; i < manifest->variant_count; i++) {
+        if (strcmp(manifest->variants[i].kind, "source") == 0) {
+            return oc_supply_open(&output->source, oc_txn_view(output->txn), &manifest->variants[i], err);
+        }
+    }
+    return oc_fail(err, ORTCRYPT_E_NOT_FOUND, "the bundle has no source variant to compile");
+}
+
+static ortcrypt_status begin(ortcrypt_output *output, const char *bundle_path, const ortcrypt_keyring *keyring,
+                             const ortcrypt_compile_options *options, ortcrypt_error *err)
+{
+    ortcrypt_status st = copy_options(output, options, err);
+
+    if (st == ORTCRYPT_OK && options->ep_library != NULL) {
+        st = ortcrypt_runtime_register_ep(output->runtime, options->ep, options->ep_library, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_route_check(output->runtime, options->ep, options->embed, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_choose_device(&output->device, output->runtime, options->ep, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_txn_begin(&output->txn, bundle_path, options->out_path, keyring, options->open, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = name_variant(output, options->variant, err);
+    }
+    return st == ORTCRYPT_OK ? find_source(output, err) : st;
+}
+
+ortcrypt_status ortcrypt_output_open(ortcrypt_output **output, ortcrypt_runtime *runtime, const char *bundle_path,
+                                     const ortcrypt_keyring *keyring, const ortcrypt_compile_options *options,
+                                     ortcrypt_error *err)
+{
+    if (output == NULL || runtime == NULL || bundle_path == NULL || options == NULL || options->ep == NULL) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "compiling needs a runtime, a bundle and the name of an execution provider");
+    }
+    *output = NULL;
+    ortcrypt_output *made = calloc(1, sizeof(*made));
+    if (made == NULL) {
+        return oc_fail_memory(err, sizeof(*made), "compiling");
+    }
+    (void)pthread_mutex_init(&made->lock, NULL);
+    made->runtime = runtime;
+    oc_runtime_hold(runtime);
+    const ortcrypt_status st = begin(made, bundle_path, keyring, options, err);
+    if (st == ORTCRYPT_OK) {
+        *output = made;
+        made = NULL;
+    }
+    ortcrypt_output_close(made);
+    return st;
+}
+
+ortcrypt_status oc_output_failure(ortcrypt_output *output, ortcrypt_error *err)
+{
+    ortcrypt_status st = ORTCRYPT_OK;
+
+    (void)pthread_mutex_lock(&output->lock);
+    if (output->failed) {
+        st = output->failure.status;
+        if (err != NULL) {
+            *err = output->failure;
+        }
+    }
+    (void)pthread_mutex_unlock(&output->lock);
+    return st;
+}
+
+ortcrypt_status ortcrypt_output_commit(ortcrypt_output *output, ortcrypt_compile_result *result, ortcrypt_error *err)
+{
+    if (output == NULL || output->committed) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "an output is committed once");
+    }
+    output->committed = true;
+    ortcrypt_status st = oc_output_failure(output, err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_output_record(output, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_output_check(output, err);
+    }
+    if (st == ORTCRYPT_OK && !output->options.no_load_check) {
+        st = oc_output_load(output, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_txn_commit(output->txn, &output->result.bundle, err);
+    }
+    if (st == ORTCRYPT_OK && result != NULL) {
+        *result = output->result;
+    }
+    return st;
+}
+
+static void free_blobs(oc_blob *blob)
+{
+    while (blob != NULL) {
+        oc_blob *const next = blob->next;
+        oc_asset_writer_close(blob->writer);
+        (void)pthread_mutex_destroy(&blob->lock);
+        free(blob->name);
+        free(blob);
+        blob = next;
+    }
+}
+
+static void free_pairs(oc_pair *pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(pairs[i].key);
+        free(pairs[i].value);
+    }
+    free(pairs);
+}
+
+void ortcrypt_output_close(ortcrypt_output *output)
+{
+    if (output == NULL) {
+        return;
+    }
+    free_blobs(output->blobs);
+    oc_asset_writer_close(output->model);
+    oc_supply_free(output->source);
+    oc_txn_end(output->txn);
+    for (size_t i = 0; i < output->init_count; i++) {
+        free(output->inits[i].tensor.name);
+        free(output->inits[i].tensor.shape);
+        free(output->inits[i].location);
+    }
+    free(output->inits);
+    free_pairs(output->ep_options, output->ep_option_count);
+    free(output->option_keys);
+    free(output->option_values);
+    free(output->variant_id);
+    free(output->ep);
+    (void)pthread_mutex_destroy(&output->lock);
+    oc_runtime_release(output->runtime);
+    free(output);
+}
