@@ -75,6 +75,10 @@ static json_t *variant_json(oc_report *json, const oc_manifest *manifest, const 
     if (variant->verified >= 0) {
         oc_report_put(json, item, "verified", json_boolean(variant->verified));
     }
+    for (size_t i = 0; i < variant->extension_count; i++) {
+        const oc_pair *const member = &variant->extensions[i];
+        oc_report_put(json, item, member->key, json_loads(member->value, JSON_DECODE_ANY, NULL));
+    }
     oc_report_put(json, item, "parts", parts_json(json, manifest, variant));
     oc_report_put(json, item, "tensor_count", oc_report_number(variant->tensor_count));
     return item;

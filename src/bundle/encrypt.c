@@ -225,6 +225,7 @@ ortcrypt_status ortcrypt_encrypt(const char *model_path, const char *bundle_path
         status = oc_txn_create(&run.txn, bundle_path, keyring, err);
     }
     if (status == ORTCRYPT_OK) {
+        oc_txn_set_threads(run.txn, options.threads);
         status = oc_progress_sum_start(&run.sum, options.monitor, "encrypting", run.plan->total_len, err);
     }
     if (status == ORTCRYPT_OK) {

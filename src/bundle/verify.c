@@ -192,7 +192,7 @@ static ortcrypt_status check_assets(verification *run, const ortcrypt_monitor *m
     return status == ORTCRYPT_OK ? note_unreferenced(run, monitor, err) : status;
 }
 
-static void write_report(verification *run, const char *path)
+static void write_report(verification *run)
 {
     oc_report *const report = &run->report;
     json_t *const proven = json_array();
@@ -201,7 +201,6 @@ static void write_report(verification *run, const char *path)
     const bool with_key = run->bundle != NULL;
     const bool intact = run->damaged_count == 0;
 
-    oc_storage_json(&run->storage, path, report);
     oc_report_put(report, report->top, "with_key", json_boolean(with_key));
     oc_report_put(report, report->top, "status", json_string(intact ? "ok" : ortcrypt_status_name(run->first)));
     oc_report_put(report, checked, with_key ? "assets" : "objects", oc_report_number(run->checked_count));
@@ -218,6 +217,7 @@ static void write_report(verification *run, const char *path)
         oc_report_add(report, not_proven, json_string("completeness not checked: the list of objects is encrypted"));
     }
     oc_report_add(report, not_proven, json_string("who wrote the bundle: no signature was checked"));
+    oc_report_put(report, report->top, "damaged", json_incref(run->damaged));
     oc_report_put(report, report->top, "proven", proven);
     oc_report_put(report, report->top, "not_proven", not_proven);
 }
@@ -271,11 +271,11 @@ ortcrypt_status ortcrypt_bundle_verify(const char *path, const ortcrypt_keyring 
         goto out;
     }
     oc_report_start(&run.report);
+    oc_storage_json(&run.storage, path, &run.report);
     run.damaged = json_array();
     status = run.bundle == NULL ? check_storage(&run, store, params.monitor, err) : check_assets(&run, params.monitor, err);
-    oc_report_put(&run.report, run.report.top, "damaged", run.damaged);
     if (status == ORTCRYPT_OK) {
-        write_report(&run, path);
+        write_report(&run);
         status = oc_report_finish(&run.report, &text, err);
     }
     if (status == ORTCRYPT_OK) {
@@ -287,6 +287,7 @@ ortcrypt_status ortcrypt_bundle_verify(const char *path, const ortcrypt_keyring 
     }
 out:
     free(text);
+    json_decref(run.damaged);
     oc_report_free(&run.report);
     oc_storage_free(&run.storage);
     oc_store_close(store);
