@@ -40,7 +40,7 @@ say "4. What the bundle says with the key; without it only sizes are visible."
 ortcrypt inspect $bundle -i $work/key.txt
 
 say "5. Run it, and compare with the plaintext model on the CPU execution provider."
-ortcrypt run $bundle -i $work/key.txt --ep OrtcryptReference --random 1 --dim x:3=320 --compare $model
+ortcrypt run $bundle -i $work/key.txt --ep OrtcryptReference --random 1 --dim x:2=48 --dim x:3=320 --compare $model
 
 say "6. Look for the model in the bundle: every 64-byte window of it, at every offset."
 printf '  $ find_plaintext model -- model      (the search can find something: the model in itself)\n'
