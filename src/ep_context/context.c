@@ -1,0 +1,168 @@
+/*
+ * ortcrypt_ep_context: a snapshot of what a session's options say about EPContext data.
+ *
+ * Session options -> OrtEpContextConfig (ours until close) -> callback and state (the application's, called by data.c).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ep_context/internal.h"
+
+/* OrtEp::GetEpContextDataCallbackSupport, v31: index, and the signature. Source: the shipped 1.31.1 and 1.32.0. */
+enum { SLOT_EP_CALLBACK_SUPPORT = 26 };
+typedef OrtStatus *(ORT_API_CALL *support_function)(const OrtEp *ep, uint32_t *flags);
+
+/* *value is heap, or NULL when the entry is absent or empty. */
+static OrtStatus *config_entry(const OrtApi *api, const OrtSessionOptions *options, const char *key, char **value)
+{
+    int present = 0;
+    OrtStatus *status = api->HasSessionConfigEntry(options, key, &present);
+    size_t size = 0;
+    if (status == NULL && present) {
+        status = api->GetSessionConfigEntry(options, key, NULL, &size); /* size with the final NUL */
+    }
+    if (status != NULL || size <= 1) {
+        return status;
+    }
+    char *const text = malloc(size);
+    if (text == NULL) {
+        return oc_ep_status(api, ORT_FAIL, "no memory for the session option %s", key);
+    }
+    status = api->GetSessionConfigEntry(options, key, text, &size);
+    if (status != NULL) {
+        free(text);
+        return status;
+    }
+    *value = text;
+    return NULL;
+}
+
+static OrtStatus *take_callbacks(ortcrypt_ep_context *context, const OrtSessionOptions *options)
+{
+    if (context->six.era == ORTCRYPT_ERA_NONE) {
+        return NULL;
+    }
+    OrtStatus *status = context->six.SessionOptions_GetEpContextConfig(options, &context->config);
+    if (status == NULL) {
+        status = context->six.EpContextConfig_GetEpContextDataReadFunc(context->config, &context->read,
+                                                                       &context->read_state);
+    }
+    if (status == NULL) {
+        status = context->six.EpContextConfig_GetEpContextDataWriteFunc(context->config, &context->write,
+                                                                        &context->write_state);
+    }
+    return status;
+}
+
+OrtStatus *ortcrypt_ep_context_open(ortcrypt_ep_context **out, const OrtApiBase *base, const OrtSessionOptions *options)
+{
+    ortcrypt_ep_context_api six;
+    if (base == NULL) {
+        return NULL; /* no OrtApi, so no way to say it */
+    }
+    OrtStatus *status = ortcrypt_ep_context_api_get(base, &six);
+    if (status != NULL) {
+        return status;
+    }
+    unsigned major = 0;
+    unsigned minor = 0;
+    if (!oc_ep_version_parse(base->GetVersionString(), &major, &minor) || major != 1 || minor < OC_EP_FIRST_SUPPORTED) {
+        const OrtApi *const oldest = base->GetApi(1);
+        return oldest == NULL ? NULL
+                              : oc_ep_status(oldest, ORT_NOT_IMPLEMENTED, "ONNX Runtime 1.%d or newer is needed",
+                                             (int)OC_EP_FIRST_SUPPORTED);
+    }
+    const OrtApi *const api = base->GetApi(minor < ORT_API_VERSION ? minor : ORT_API_VERSION);
+    if (out == NULL || options == NULL) {
+        return oc_ep_status(api, ORT_INVALID_ARGUMENT, "opening an EPContext data context needs session options and a place for the result");
+    }
+    ortcrypt_ep_context *context = calloc(1, sizeof(*context));
+    if (context == NULL) {
+        return oc_ep_status(api, ORT_FAIL, "no memory for an EPContext data context");
+    }
+    context->api = api;
+    context->minor = minor;
+    context->six = six;
+    status = take_callbacks(context, options);
+    if (status == NULL) {
+        status = config_entry(api, options, "ep.context_file_path", &context->context_file_path);
+    }
+    if (status != NULL) {
+        ortcrypt_ep_context_close(context);
+        return status;
+    }
+    *out = context;
+    return NULL;
+}
+
+void ortcrypt_ep_context_close(ortcrypt_ep_context *context)
+{
+    if (context == NULL) {
+        return;
+    }
+    if (context->config != NULL) {
+        context->six.ReleaseEpContextConfig(context->config);
+    }
+    free(context->context_file_path);
+    free(context);
+}
+
+bool ortcrypt_ep_context_has_read(const ortcrypt_ep_context *context)
+{
+    return context != NULL && context->read != NULL;
+}
+
+bool ortcrypt_ep_context_has_write(const ortcrypt_ep_context *context)
+{
+    return context != NULL && context->write != NULL;
+}
+
+static OrtStatus *ORT_API_CALL supports_read(const OrtEp *ep, uint32_t *flags)
+{
+    (void)ep;
+    *flags = ORTCRYPT_EP_CONTEXT_READS;
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL supports_write(const OrtEp *ep, uint32_t *flags)
+{
+    (void)ep;
+    *flags = ORTCRYPT_EP_CONTEXT_WRITES;
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL supports_both(const OrtEp *ep, uint32_t *flags)
+{
+    (void)ep;
+    *flags = ORTCRYPT_EP_CONTEXT_READS | ORTCRYPT_EP_CONTEXT_WRITES;
+    return NULL;
+}
+
+OrtStatus *ortcrypt_ep_context_advertise(const ortcrypt_ep_context *context, OrtEp *ep, size_t room, uint32_t flags)
+{
+    if (context == NULL) {
+        return NULL; /* no OrtApi, so no way to say it */
+    }
+    if (ep == NULL || room < ORTCRYPT_EP_ROOM) {
+        return oc_ep_status(context->api, ORT_INVALID_ARGUMENT, "advertising needs %zu bytes of room at the OrtEp",
+                            ORTCRYPT_EP_ROOM);
+    }
+    support_function support = NULL;
+    if (flags == (ORTCRYPT_EP_CONTEXT_READS | ORTCRYPT_EP_CONTEXT_WRITES)) {
+        support = supports_both;
+    } else if (flags == ORTCRYPT_EP_CONTEXT_READS) {
+        support = supports_read;
+    } else if (flags == ORTCRYPT_EP_CONTEXT_WRITES) {
+        support = supports_write;
+    } else {
+        return oc_ep_status(context->api, ORT_INVALID_ARGUMENT, "advertising knows the flags 1, 2 and 3, not %u", flags);
+    }
+    if (context->six.era != ORTCRYPT_ERA_STABLE) {
+        return NULL;
+    }
+    memcpy((char *)ep + SLOT_EP_CALLBACK_SUPPORT * sizeof(support), &support, sizeof(support));
+    if (ep->ort_version_supported < OC_EP_FIRST_STABLE) {
+        ep->ort_version_supported = OC_EP_FIRST_STABLE; /* ORT reads the member from this version on */
+    }
+    return NULL;
+}
