@@ -27,10 +27,16 @@ def bounded(kind, runtime, prepack):
     return kind == "embedded" or (runtime == "1.32.0" and not prepack)
 
 
+def progress(text):
+    """One line that overwrites itself, on a terminal only."""
+    if sys.stderr.isatty():
+        print("\r\033[K" + text, end="", file=sys.stderr, flush=True)
+
+
 def run(command, **more):
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, **more)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **more)
     if done.returncode != 0:
-        sys.exit("bench: " + " ".join(command) + " ended with exit code " + str(done.returncode))
+        sys.exit("bench: " + " ".join(command) + " ended with exit code " + str(done.returncode) + ": " + done.stderr.strip())
     return done.stdout
 
 
@@ -50,7 +56,7 @@ def make_inputs(build, work, mib):
     for kind, model in make_models(folder, mib).items():
         bundle = model + ".ortc"
         if not os.path.exists(bundle):
-            print(f"encrypting {os.path.relpath(model, ROOT)}", file=sys.stderr, flush=True)
+            progress(f"encrypting {os.path.relpath(model, ROOT)}")
             run([command_line, "encrypt", model, "-o", bundle, "-r", recipient])
         inputs[kind] = (model, bundle)
     return inputs, key
@@ -87,10 +93,9 @@ def collect(arguments, work):
                 for path in inputs[kind]:
                     warm(path)
             for mode in MODES:
-                print(f"\rrun {turn + 1} of {arguments.runs}: {kind} {runtime} prepacking {'on' if prepack else 'off'} {mode}      ",
-                      end="", file=sys.stderr, flush=True)
+                progress(f"run {turn + 1} of {arguments.runs}: {kind} {runtime} prepacking {'on' if prepack else 'off'} {mode}")
                 results[case, mode].append(measure(arguments.build, environment, mode, inputs[kind], key, runtime, prepack))
-    print("\r" + " " * 70 + "\r", end="", file=sys.stderr)
+    progress("")
     return cases, results
 
 
