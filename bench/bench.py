@@ -12,6 +12,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -40,10 +41,22 @@ def run(command, **more):
     return done.stdout
 
 
+def make_model(folder, mib, kind):
+    """A chain of MatMuls with `mib` MiB of weights; kept once it is whole."""
+    path = os.path.join(folder, kind, "model.onnx")
+    if not os.path.exists(path):
+        progress(f"making {os.path.relpath(path, ROOT)}")
+        new = os.path.join(folder, kind + ".new")
+        shutil.rmtree(new, ignore_errors=True)
+        os.makedirs(new)
+        run([sys.executable, os.path.join(ROOT, "tests", "models", "make_models.py"), "--big", str(mib), "--kind", kind,
+             os.path.join(new, "model.onnx")])
+        os.rename(new, os.path.join(folder, kind))
+    return path
+
+
 def make_inputs(build, work, mib):
     """{kind: (model path, bundle path)}, made once per size; and the identity's path."""
-    from bench_models import make_models
-
     folder = os.path.join(work, f"{mib}-mib")
     key = os.path.join(folder, "key.txt")
     command_line = os.path.join(build, "ortcrypt")
@@ -53,7 +66,8 @@ def make_inputs(build, work, mib):
     with open(key, encoding="utf-8") as file:
         recipient = re.search(r"age1\w+", file.read())[0]
     inputs = {}
-    for kind, model in make_models(folder, mib).items():
+    for kind in ("external", "embedded"):
+        model = make_model(folder, mib, kind)
         bundle = model + ".ortc"
         if not os.path.exists(bundle):
             progress(f"encrypting {os.path.relpath(model, ROOT)}")
