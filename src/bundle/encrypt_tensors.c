@@ -1,6 +1,8 @@
 /*
  * External tensors of an input model: where each one's bytes are, checked against the files beside the model. Each refusal
  * names model, tensor and data file: what stands in a model is somebody else's, and may name any file of this machine.
+ * The scan has refused names and locations that are no UTF-8, locations ORT takes for memory addresses, and lengths that type and
+ * shape do not give.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,34 +12,9 @@
 #include "bundle/encrypt_plan.h"
 #include "bundle/internal.h"
 
-/* ONNX Runtime takes a location that begins like this for an address in its own memory. Source: tensorprotoutils.h. */
-#define ORT_MEMORY_LOCATION "*/_ORT_MEM_ADDR_/*"
-
 static const char *tensor_text(const oc_onnx_tensor *tensor)
 {
     return tensor->name != NULL && tensor->name[0] != '\0' ? tensor->name : "(unnamed)";
-}
-
-static ortcrypt_status check_location(const oc_encrypt_plan *plan, const oc_onnx_tensor *tensor, ortcrypt_error *err)
-{
-    const char *const name = tensor_text(tensor);
-    const char *const model = plan->model.path;
-
-    if (!oc_utf8_valid(name, strlen(name)) || (tensor->main_graph && !oc_name_valid(tensor->name, strlen(tensor->name)))) {
-        return oc_fail(err, ORTCRYPT_E_INPUT, "model %s: the name of tensor '%s' is not 1 to %d bytes of UTF-8", model, name,
-                       OC_NAME_MAX);
-    }
-    if (tensor->location == NULL || !oc_name_valid(tensor->location, strlen(tensor->location))) {
-        return oc_fail(err, ORTCRYPT_E_INPUT,
-                       "model %s: the location '%s' of tensor '%s' is not 1 to %d bytes of UTF-8", model,
-                       tensor->location == NULL ? "" : tensor->location, name, OC_NAME_MAX);
-    }
-    if (strncmp(tensor->location, ORT_MEMORY_LOCATION, sizeof ORT_MEMORY_LOCATION - 1) == 0) {
-        return oc_fail(err, ORTCRYPT_E_INPUT,
-                       "model %s: the location of tensor '%s' is ONNX Runtime's mark for a memory address, not a data file",
-                       model, name);
-    }
-    return ORTCRYPT_OK;
 }
 
 static ortcrypt_status plan_tensor(oc_encrypt_plan *plan, size_t index, ortcrypt_error *err)
@@ -45,10 +22,7 @@ static ortcrypt_status plan_tensor(oc_encrypt_plan *plan, size_t index, ortcrypt
     const oc_onnx_tensor *const tensor = &plan->onnx->tensors[index];
     oc_plan_tensor *const item = &plan->tensors[plan->tensor_count];
 
-    ortcrypt_status status = check_location(plan, tensor, err);
-    if (status == ORTCRYPT_OK) {
-        status = oc_location_normalise(&item->name, tensor->location, err);
-    }
+    const ortcrypt_status status = oc_location_normalise(&item->name, tensor->location, err);
     if (status != ORTCRYPT_OK) {
         return status;
     }
@@ -64,7 +38,7 @@ static ortcrypt_status plan_tensor(oc_encrypt_plan *plan, size_t index, ortcrypt
     }
     item->tensor = index;
     item->offset = tensor->offset;
-    item->length = tensor->length; /* the scan saw to it that this is what type and shape need */
+    item->length = tensor->length;
     plan->tensor_count++;
     return ORTCRYPT_OK;
 }
