@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lists.h"
+#include "names.h"
 #include "reference_ep.h"
 
 static bool own_domain(const char *domain)
@@ -137,25 +138,92 @@ static OrtStatus *take_contexts(const oc_ref_factory *factory, const oc_ref_node
     return status;
 }
 
-static OrtStatus *take_runs(const oc_ref_ep *self, const oc_ref_nodes *nodes, OrtEpGraphSupportInfo *info)
+/* Neighbours that will be one engine. */
+typedef struct run {
+    size_t start;
+    size_t len;
+    bool fed;           /* reads a value that changes from run to run: an EPContext node needs an input */
+    oc_ref_names made;  /* what its nodes compute */
+} run;
+
+static OrtStatus *no_memory(const OrtApi *api)
 {
-    const oc_ref_factory *const factory = self->factory;
-    OrtStatus *status = NULL;
-    size_t start = 0;
-    size_t len = 0;
-    for (size_t i = 0; i < nodes->count && status == NULL; i++) {
-        bool taken = false;
-        status = is_taken(factory->api, nodes->items[i], &taken);
-        if (status == NULL && taken) {
-            start = len == 0 ? i : start;
-            len++;
-        }
-        const bool full = len != 0 && len == self->options.max_nodes;
-        if (status == NULL && len != 0 && (!taken || full || i + 1 == nodes->count)) {
-            status = fuse(factory, info, nodes->items + start, len, true);
-            len = 0;
+    return oc_ref_status(api, ORT_FAIL, "no memory for names");
+}
+
+static OrtStatus *note_inputs(const OrtApi *api, const OrtNode *node, run *of)
+{
+    oc_ref_values inputs = {NULL, 0};
+    OrtStatus *status = of->fed ? NULL : oc_ref_node_inputs(api, node, &inputs);
+    for (size_t i = 0; i < inputs.count && status == NULL && !of->fed; i++) {
+        const char *name = NULL;
+        bool constant = true;
+        status = oc_ref_value_name(api, inputs.items[i], &name);
+        if (status == NULL && name[0] != '\0' && !oc_ref_names_has(&of->made, name)) {
+            status = api->ValueInfo_IsConstantInitializer(inputs.items[i], &constant);
+            of->fed = !constant;
         }
     }
+    free(inputs.items);
+    return status;
+}
+
+static OrtStatus *note_outputs(const OrtApi *api, const OrtNode *node, run *of)
+{
+    oc_ref_values outputs = {NULL, 0};
+    OrtStatus *status = of->fed ? NULL : oc_ref_node_outputs(api, node, &outputs);
+    for (size_t i = 0; i < outputs.count && status == NULL; i++) {
+        const char *name = NULL;
+        status = oc_ref_value_name(api, outputs.items[i], &name);
+        if (status == NULL && oc_ref_names_add(&of->made, name) < 0) {
+            status = no_memory(api);
+        }
+    }
+    free(outputs.items);
+    return status;
+}
+
+static OrtStatus *extend(const OrtApi *api, const oc_ref_nodes *nodes, size_t index, run *of)
+{
+    of->start = of->len == 0 ? index : of->start;
+    of->len++;
+    OrtStatus *const status = note_inputs(api, nodes->items[index], of);
+    return status != NULL ? status : note_outputs(api, nodes->items[index], of);
+}
+
+/* A run that nothing feeds is constant, and left to the CPU EP. */
+static OrtStatus *finish(const oc_ref_factory *factory, const oc_ref_nodes *nodes, OrtEpGraphSupportInfo *info, run *of)
+{
+    OrtStatus *const status = of->fed ? fuse(factory, info, nodes->items + of->start, of->len, true) : NULL;
+    of->len = 0;
+    of->fed = false;
+    oc_ref_names_free(&of->made);
+    return status;
+}
+
+static OrtStatus *take_runs(const oc_ref_ep *self, const oc_ref_nodes *nodes, OrtEpGraphSupportInfo *info)
+{
+    const OrtApi *const api = self->factory->api;
+    const size_t limit = self->options.max_nodes != 0 ? self->options.max_nodes : SIZE_MAX;
+    run current = {0, 0, false, {NULL, 0, 0}};
+    OrtStatus *status = NULL;
+    for (size_t i = 0; i < nodes->count && status == NULL; i++) {
+        bool taken = false;
+        status = is_taken(api, nodes->items[i], &taken);
+        if (status == NULL && !taken) {
+            status = finish(self->factory, nodes, info, &current);
+        }
+        if (status == NULL && taken) {
+            status = extend(api, nodes, i, &current);
+        }
+        if (status == NULL && current.fed && current.len >= limit) {
+            status = finish(self->factory, nodes, info, &current);
+        }
+    }
+    if (status == NULL) {
+        status = finish(self->factory, nodes, info, &current);
+    }
+    oc_ref_names_free(&current.made);
     return status;
 }
 

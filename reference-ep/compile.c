@@ -96,8 +96,10 @@ static OrtStatus *compile_graph(oc_ref_ep *self, const OrtGraph *graph, const Or
     if (status == NULL && self->options.make_context) {
         status = make_context(self, graph, fused, name, &bytes, node);
     }
-    if (status == NULL) {
-        self->engine_count++;
+    self->engine_count += status == NULL ? 1 : 0;
+    if (status == NULL && self->options.compile_only) {
+        status = oc_ref_compute_none(self->factory, info);
+    } else if (status == NULL) {
         const oc_ref_engine engine = {
             .onnx = bytes.data + OC_REF_ENGINE_HEADER_LEN,
             .onnx_len = bytes.len - OC_REF_ENGINE_HEADER_LEN,

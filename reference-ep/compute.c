@@ -38,6 +38,9 @@ static OrtStatus *ORT_API_CALL run_engine(OrtNodeComputeInfo *info, void *state,
 {
     (void)state;
     const compute *const self = (const compute *)info;
+    if (self->session == NULL) {
+        return oc_ref_status(self->api, ORT_FAIL, "this session was made for compiling only");
+    }
     return oc_ref_run(self->api, self->session, (const char *const *)self->input_names, self->input_count,
                       (const char *const *)self->output_names, self->output_count, context);
 }
@@ -183,7 +186,7 @@ static OrtStatus *start(compute *self, const oc_ref_engine *engine)
     return status;
 }
 
-OrtStatus *oc_ref_compute_new(const oc_ref_factory *factory, const oc_ref_engine *engine, OrtNodeComputeInfo **out)
+OrtStatus *oc_ref_compute_none(const oc_ref_factory *factory, OrtNodeComputeInfo **out)
 {
     compute *const self = calloc(1, sizeof(*self));
     if (self == NULL) {
@@ -194,14 +197,24 @@ OrtStatus *oc_ref_compute_new(const oc_ref_factory *factory, const oc_ref_engine
     self->ort.Compute = run_engine;
     self->ort.ReleaseState = release_state;
     self->api = factory->api;
-    OrtStatus *const status = start(self, engine);
+    *out = &self->ort;
+    return NULL;
+}
+
+OrtStatus *oc_ref_compute_new(const oc_ref_factory *factory, const oc_ref_engine *engine, OrtNodeComputeInfo **out)
+{
+    OrtNodeComputeInfo *info = NULL;
+    OrtStatus *status = oc_ref_compute_none(factory, &info);
+    if (status == NULL) {
+        status = start((compute *)info, engine);
+    }
     if (status != NULL) {
         char what[300];
         (void)snprintf(what, sizeof(what), "the engine \"%.200s\" does not load", engine->name);
-        oc_ref_compute_free(&self->ort);
+        oc_ref_compute_free(info);
         return oc_ref_explain(factory->api, status, what);
     }
-    *out = &self->ort;
+    *out = info;
     return NULL;
 }
 

@@ -87,18 +87,6 @@ static OrtStatus *names_of(const OrtApi *api, const oc_ref_values *values, const
     return NULL;
 }
 
-/* "<prefix><name>": ep.context_node_name_prefix keeps apart what several models call alike. Heap. */
-static char *prefixed(const char *prefix, const char *name)
-{
-    const size_t prefix_len = prefix != NULL ? strlen(prefix) : 0;
-    char *const text = calloc(1, prefix_len + strlen(name) + 1);
-    if (text != NULL) {
-        memcpy(text, prefix_len != 0 ? prefix : "", prefix_len);
-        memcpy(text + prefix_len, name, strlen(name));
-    }
-    return text;
-}
-
 OrtStatus *oc_ref_context_node(const oc_ref_ep *ep, const OrtNode *fused, const void *data, size_t len, OrtNode **node)
 {
     const OrtApi *const api = ep->factory->api;
@@ -107,8 +95,7 @@ OrtStatus *oc_ref_context_node(const oc_ref_ep *ep, const OrtNode *fused, const 
     oc_ref_values outputs = {NULL, 0};
     const char **input_names = NULL;
     const char **output_names = NULL;
-    const char *fused_name = NULL;
-    char *name = NULL;
+    const char *name = NULL; /* the fused node's: ORT matches the two by it */
     OrtStatus *status = oc_ref_node_inputs(api, fused, &inputs);
     if (status == NULL) {
         status = names_of(api, &inputs, &input_names);
@@ -120,14 +107,10 @@ OrtStatus *oc_ref_context_node(const oc_ref_ep *ep, const OrtNode *fused, const 
         status = names_of(api, &outputs, &output_names);
     }
     if (status == NULL) {
-        status = api->Node_GetName(fused, &fused_name);
+        status = api->Node_GetName(fused, &name);
     }
     if (status == NULL) {
-        status = add_all(ep, &list, fused_name, data, len);
-    }
-    if (status == NULL) {
-        name = prefixed(ep->options.prefix, fused_name);
-        status = name == NULL ? oc_ref_status(api, ORT_FAIL, "no memory for a node's name") : NULL;
+        status = add_all(ep, &list, name, data, len);
     }
     if (status == NULL) {
         status = ep->factory->editor->CreateNode("EPContext", "com.microsoft", name, input_names, inputs.count,
@@ -136,7 +119,6 @@ OrtStatus *oc_ref_context_node(const oc_ref_ep *ep, const OrtNode *fused, const 
     for (size_t i = 0; i < list.count; i++) {
         api->ReleaseOpAttr(list.items[i]);
     }
-    free(name);
     free(input_names);
     free(output_names);
     free(inputs.items);

@@ -64,12 +64,15 @@ static OrtStatus *number(const OrtApi *api, const OrtSessionOptions *from, const
 
 OrtStatus *oc_ref_options_read(const OrtApi *api, const OrtSessionOptions *from, oc_ref_options *out)
 {
-    oc_ref_options found = {false, false, NULL, NULL, 0, 0};
+    oc_ref_options found = {false, false, false, NULL, NULL, 0, 0};
     long max_nodes = 0;
     long threads = 0;
     OrtStatus *status = flag(api, from, "ep.context_enable", &found.make_context);
     if (status == NULL) {
         status = flag(api, from, "ep.context_embed_mode", &found.embed);
+    }
+    if (status == NULL) {
+        status = flag(api, from, "session.compile_only", &found.compile_only);
     }
     if (status == NULL) {
         status = entry(api, from, "ep.context_file_path", &found.context_path);
@@ -95,7 +98,7 @@ OrtStatus *oc_ref_options_read(const OrtApi *api, const OrtSessionOptions *from,
 
 void oc_ref_options_free(oc_ref_options *options)
 {
-    const oc_ref_options empty = {false, false, NULL, NULL, 0, 0};
+    const oc_ref_options empty = {false, false, false, NULL, NULL, 0, 0};
     free(options->context_path);
     free(options->prefix);
     *options = empty;

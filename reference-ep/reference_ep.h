@@ -37,6 +37,7 @@ typedef struct oc_ref_factory {
 typedef struct oc_ref_options {
     bool make_context;  /* ep.context_enable */
     bool embed;         /* ep.context_embed_mode */
+    bool compile_only;  /* session.compile_only, which CompileModel sets: nothing will be run */
     char *context_path; /* ep.context_file_path; NULL: not set */
     char *prefix;       /* ep.context_node_name_prefix; NULL: not set */
     size_t max_nodes;   /* nodes per engine; 0: no limit */
@@ -139,6 +140,8 @@ typedef struct oc_ref_engine {
     int threads; /* 0: ORT's default */
 } oc_ref_engine;
 OrtStatus *oc_ref_compute_new(const oc_ref_factory *factory, const oc_ref_engine *engine, OrtNodeComputeInfo **out);
+/* What stands in for an engine that will not be run: CompileModel makes a session only to throw it away. */
+OrtStatus *oc_ref_compute_none(const oc_ref_factory *factory, OrtNodeComputeInfo **out);
 void oc_ref_compute_free(OrtNodeComputeInfo *info); /* NULL is allowed */
 
 /* run.c: Compute's work: inputs of the kernel -> inner session -> outputs of the kernel; the names are in the kernel's order. */
