@@ -56,6 +56,14 @@ static ortcrypt_status set_callbacks(ortcrypt_output *output, OrtModelCompilatio
     return st;
 }
 
+/* Seen on 1.30 and 1.32, with files as with buffers: constants of 128 bytes or more in the body of a node that stays. */
+static void explain(ortcrypt_error *err)
+{
+    if (err != NULL && strstr(err->message, "in-memory address") != NULL) {
+        oc_hint(err, "ONNX Runtime cannot write a compiled model that keeps an If, Loop or Scan with constants in its body: run the source variant");
+    }
+}
+
 static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *options, const oc_region *model, size_t model_len,
                            ortcrypt_error *err)
 {
@@ -75,6 +83,9 @@ static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *opt
     }
     if (st == ORTCRYPT_OK) {
         st = oc_ort_check(output->runtime, c->CompileModel(env, compile), err, "Runtime");
+        if (st != ORTCRYPT_OK) {
+            explain(err);
+        }
     }
     if (compile != NULL) {
         c->ReleaseModelCompilationOptions(compile);

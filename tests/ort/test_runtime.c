@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <unistd.h>
 #include <jansson.h>
 
 #include "runtime/runtime.h"
@@ -67,24 +68,21 @@ static void wrong_libraries_are_named(void **state)
 {
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
     ortcrypt_runtime *runtime = NULL;
-    char dir[256];
-    char path[512];
 
     (void)state;
+    char *const dir = oc_test_tmpdir();
+    char *const path = oc_test_format("%s/text.so", dir);
     assert_st(ortcrypt_runtime_open(&runtime, "/nonexistent/libonnxruntime.so", NULL, &err), &err, ORTCRYPT_E_IO);
     assert_null(runtime);
     assert_non_null(strstr(err.message, "/nonexistent/libonnxruntime.so"));
-    rig_folder(dir);
-    (void)snprintf(path, sizeof(path), "%s/text.so", dir);
-    FILE *const file = fopen(path, "w");
-    assert_non_null(file);
-    (void)fputs("no library\n", file);
-    (void)fclose(file);
+    oc_test_write_file(path, "no library\n", 11);
     assert_st(ortcrypt_runtime_open(&runtime, path, NULL, &err), &err, ORTCRYPT_E_INPUT);
     assert_non_null(strstr(err.message, "does not load"));
     assert_st(ortcrypt_runtime_open(&runtime, "libc.so.6", NULL, &err), &err, ORTCRYPT_E_INPUT);
     assert_non_null(strstr(err.message, "OrtGetApiBase"));
-    rig_remove(dir);
+    oc_test_rm_rf(dir);
+    free(path);
+    free(dir);
 }
 
 static const char *fake_version = "";
@@ -257,14 +255,12 @@ static void describes_itself(void **state)
 
 static void prints_nothing(void **state)
 {
-    char dir[256];
-    char path[512];
     char byte;
     bool closed = true;
 
     (void)state;
-    rig_folder(dir);
-    (void)snprintf(path, sizeof(path), "%s/out", dir);
+    char *const dir = oc_test_tmpdir();
+    char *const path = oc_test_format("%s/out", dir);
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
     (void)fflush(NULL);
@@ -296,7 +292,9 @@ static void prints_nothing(void **state)
     assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
     assert_int_equal(read(fd, &byte, 1), 0);
     (void)close(fd);
-    rig_remove(dir);
+    oc_test_rm_rf(dir);
+    free(path);
+    free(dir);
 }
 
 int main(void)
