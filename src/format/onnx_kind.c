@@ -17,7 +17,12 @@ static bool is_text(const uint8_t *head, size_t len)
             return false;
         }
     }
-    return true;
+    for (size_t cut = 0; cut < 4 && cut <= len; cut++) { /* the last character may go on behind the head */
+        if (oc_utf8_valid((const char *)head, len - cut)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Text files: NULL when `head` is none. */

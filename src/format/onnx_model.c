@@ -37,21 +37,23 @@ int oc_dtype_find(const char *text)
 bool oc_onnx_tensor_len(int dtype, const uint64_t *shape, size_t rank, uint64_t *len)
 {
     uint64_t bits = 0;
-    bool empty = false;
 
     if (oc_dtype_text(dtype) == NULL || dtypes[dtype].bits == 0) {
         return false;
     }
+    for (size_t i = 0; i < rank; i++) {
+        if (shape[i] == 0) { /* empty whatever the other dimensions multiply to */
+            *len = 0;
+            return true;
+        }
+    }
     bits = dtypes[dtype].bits;
     for (size_t i = 0; i < rank; i++) {
-        /* an empty tensor is empty whatever its other dimensions multiply to */
-        if (shape[i] == 0) {
-            empty = true;
-        } else if (!oc_mul_u64(bits, shape[i], &bits)) {
+        if (!oc_mul_u64(bits, shape[i], &bits)) {
             return false;
         }
     }
-    *len = empty ? 0 : bits / 8 + (bits % 8 != 0);
+    *len = bits / 8 + (bits % 8 != 0);
     return true;
 }
 
