@@ -75,7 +75,7 @@ OrtStatus *oc_ref_attributes_known(const OrtApi *api, const OrtNode *node, bool 
         if (unknown != NULL) {
             api->ReleaseStatus(unknown);
         }
-        all = unknown == NULL && onnx_attribute_type(type) != 0;
+        all = unknown == NULL && (onnx_attribute_type(type) != 0 || type == ORT_OP_ATTR_GRAPH);
     }
     free(list);
     if (status == NULL) {
@@ -189,7 +189,7 @@ OrtStatus *oc_ref_put_attributes(const OrtApi *api, oc_ref_bytes *bytes, const O
         if (status == NULL) {
             status = api->OpAttr_GetName(list[i], &name);
         }
-        if (status == NULL) {
+        if (status == NULL && type != ORT_OP_ATTR_GRAPH) {
             const size_t mark = oc_ref_begin(bytes, FIELD_NODE_ATTRIBUTE);
             oc_ref_put_text(bytes, FIELD_NAME, name);
             oc_ref_put_int(bytes, FIELD_TYPE, onnx_attribute_type(type));

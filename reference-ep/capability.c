@@ -12,6 +12,11 @@
 #include "names.h"
 #include "reference_ep.h"
 
+enum {
+    CARRIED_MAX = 127, /* bytes: larger initializers are kept outside the protobuf by ORT */
+    BODIES_MINOR = 30  /* the first runtime on which engines with bodies were seen to work; 1.24 is known not to */
+};
+
 static bool own_domain(const char *domain)
 {
     return domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0 || strcmp(domain, "ai.onnx.ml") == 0 ||
@@ -89,8 +94,78 @@ static OrtStatus *values_fit(const OrtApi *api, const OrtNode *node, bool *fit)
     return status;
 }
 
-static OrtStatus *is_taken(const OrtApi *api, const OrtNode *node, bool *taken)
+/* An engine can hold everything in a node's bodies, and *heavy: ORT could not write them (see is_taken). */
+static OrtStatus *bodies_fit(const OrtApi *api, const OrtNode *node, bool *fit, bool *heavy);
+
+static OrtStatus *weighs_much(const OrtApi *api, const OrtGraph *graph, bool *heavy)
 {
+    oc_ref_values initializers = {NULL, 0};
+    OrtStatus *status = oc_ref_graph_initializers(api, graph, &initializers);
+    for (size_t i = 0; i < initializers.count && status == NULL && !*heavy; i++) {
+        const OrtValue *value = NULL;
+        size_t len = 0;
+        status = api->ValueInfo_GetInitializerValue(initializers.items[i], &value);
+        if (status == NULL && value != NULL) {
+            status = oc_ref_tensor_size(api, value, &len);
+        }
+        *heavy = *heavy || len > CARRIED_MAX;
+    }
+    free(initializers.items);
+    return status;
+}
+
+static OrtStatus *body_fits(const OrtApi *api, const OrtGraph *graph, bool *fit, bool *heavy)
+{
+    oc_ref_nodes nodes = {NULL, 0};
+    OrtStatus *status = weighs_much(api, graph, heavy);
+    if (status == NULL) {
+        status = oc_ref_graph_nodes(api, graph, &nodes);
+    }
+    for (size_t i = 0; i < nodes.count && status == NULL && *fit; i++) {
+        const char *domain = NULL;
+        status = api->Node_GetDomain(nodes.items[i], &domain);
+        if (status == NULL) {
+            status = oc_ref_attributes_known(api, nodes.items[i], fit);
+        }
+        *fit = *fit && status == NULL && own_domain(domain);
+        if (status == NULL && *fit) {
+            status = bodies_fit(api, nodes.items[i], fit, heavy);
+        }
+    }
+    free(nodes.items);
+    return status;
+}
+
+static OrtStatus *bodies_fit(const OrtApi *api, const OrtNode *node, bool *fit, bool *heavy)
+{
+    oc_ref_bodies bodies = {NULL, NULL, 0};
+    OrtStatus *status = oc_ref_node_bodies(api, node, &bodies);
+    for (size_t i = 0; i < bodies.count && status == NULL && *fit; i++) {
+        status = body_fits(api, bodies.items[i], fit, heavy);
+    }
+    oc_ref_bodies_free(&bodies);
+    return status;
+}
+
+/*
+ * Nodes with bodies (If, Loop, Scan) stay with the CPU EP, with one exception: up to 1.32.0 ORT cannot write a compiled model
+ * in which such a node stays and has a weight of more than 127 bytes in a body (it stumbles over its own in-memory mark), so
+ * when a compiled model is made, those go into an engine. Not on old runtimes: 1.24 does not tell a fused node what bodies read.
+ */
+static OrtStatus *body_owner_taken(const oc_ref_ep *self, const OrtNode *node, bool *taken)
+{
+    const bool wanted = self->options.make_context && self->factory->minor >= BODIES_MINOR;
+    bool fit = true;
+    bool heavy = false;
+    *taken = false;
+    OrtStatus *const status = wanted ? bodies_fit(self->factory->api, node, &fit, &heavy) : NULL;
+    *taken = status == NULL && fit && heavy;
+    return status;
+}
+
+static OrtStatus *is_taken(const oc_ref_ep *self, const OrtNode *node, bool *taken)
+{
+    const OrtApi *const api = self->factory->api;
     const char *op_type = NULL;
     const char *domain = NULL;
     size_t subgraphs = 0;
@@ -102,11 +177,16 @@ static OrtStatus *is_taken(const OrtApi *api, const OrtNode *node, bool *taken)
     if (status == NULL) {
         status = api->Node_GetNumSubgraphs(node, &subgraphs);
     }
-    if (status != NULL || !own_domain(domain) || subgraphs != 0 || strcmp(op_type, "EPContext") == 0) {
+    if (status != NULL || !own_domain(domain) || strcmp(op_type, "EPContext") == 0) {
         return status;
     }
-    bool known = false;
-    status = oc_ref_attributes_known(api, node, &known);
+    bool known = true;
+    if (subgraphs != 0) {
+        status = body_owner_taken(self, node, &known);
+    }
+    if (status == NULL && known) {
+        status = oc_ref_attributes_known(api, node, &known);
+    }
     return status == NULL && known ? values_fit(api, node, taken) : status;
 }
 
@@ -151,20 +231,37 @@ static OrtStatus *no_memory(const OrtApi *api)
     return oc_ref_status(api, ORT_FAIL, "no memory for names");
 }
 
-static OrtStatus *note_inputs(const OrtApi *api, const OrtNode *node, run *of)
+static OrtStatus *note_values(const OrtApi *api, const oc_ref_values *values, run *of)
 {
-    oc_ref_values inputs = {NULL, 0};
-    OrtStatus *status = of->fed ? NULL : oc_ref_node_inputs(api, node, &inputs);
-    for (size_t i = 0; i < inputs.count && status == NULL && !of->fed; i++) {
+    OrtStatus *status = NULL;
+    for (size_t i = 0; i < values->count && status == NULL && !of->fed; i++) {
         const char *name = NULL;
         bool constant = true;
-        status = oc_ref_value_name(api, inputs.items[i], &name);
+        status = oc_ref_value_name(api, values->items[i], &name);
         if (status == NULL && name[0] != '\0' && !oc_ref_names_has(&of->made, name)) {
-            status = api->ValueInfo_IsConstantInitializer(inputs.items[i], &constant);
+            status = api->ValueInfo_IsConstantInitializer(values->items[i], &constant);
             of->fed = !constant;
         }
     }
+    return status;
+}
+
+static OrtStatus *note_inputs(const OrtApi *api, const OrtNode *node, run *of)
+{
+    oc_ref_values inputs = {NULL, 0};
+    oc_ref_values implicit = {NULL, 0};
+    OrtStatus *status = of->fed ? NULL : oc_ref_node_inputs(api, node, &inputs);
+    if (status == NULL) {
+        status = note_values(api, &inputs, of);
+    }
+    if (status == NULL && !of->fed) {
+        status = oc_ref_node_implicit_inputs(api, node, &implicit);
+    }
+    if (status == NULL) {
+        status = note_values(api, &implicit, of);
+    }
     free(inputs.items);
+    free(implicit.items);
     return status;
 }
 
@@ -209,7 +306,7 @@ static OrtStatus *take_runs(const oc_ref_ep *self, const oc_ref_nodes *nodes, Or
     OrtStatus *status = NULL;
     for (size_t i = 0; i < nodes->count && status == NULL; i++) {
         bool taken = false;
-        status = is_taken(api, nodes->items[i], &taken);
+        status = is_taken(self, nodes->items[i], &taken);
         if (status == NULL && !taken) {
             status = finish(self->factory, nodes, info, &current);
         }

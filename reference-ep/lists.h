@@ -17,9 +17,23 @@ typedef struct oc_ref_nodes {
     size_t count;
 } oc_ref_nodes;
 
+/* Graphs in attributes of a node (If, Loop, Scan): `names` are the attributes'. */
+typedef struct oc_ref_bodies {
+    const OrtGraph **items;
+    const char **names;
+    size_t count;
+} oc_ref_bodies;
+
 OrtStatus *oc_ref_graph_nodes(const OrtApi *api, const OrtGraph *graph, oc_ref_nodes *out);
+OrtStatus *oc_ref_graph_inputs(const OrtApi *api, const OrtGraph *graph, oc_ref_values *out);
+OrtStatus *oc_ref_graph_outputs(const OrtApi *api, const OrtGraph *graph, oc_ref_values *out);
+OrtStatus *oc_ref_graph_initializers(const OrtApi *api, const OrtGraph *graph, oc_ref_values *out);
 OrtStatus *oc_ref_node_inputs(const OrtApi *api, const OrtNode *node, oc_ref_values *out);
 OrtStatus *oc_ref_node_outputs(const OrtApi *api, const OrtNode *node, oc_ref_values *out);
+/* Values of outer graphs that the node's bodies read. */
+OrtStatus *oc_ref_node_implicit_inputs(const OrtApi *api, const OrtNode *node, oc_ref_values *out);
+OrtStatus *oc_ref_node_bodies(const OrtApi *api, const OrtNode *node, oc_ref_bodies *out);
+void oc_ref_bodies_free(oc_ref_bodies *bodies);
 OrtStatus *oc_ref_value_name(const OrtApi *api, const OrtValueInfo *value, const char **name);
 
 #endif

@@ -99,8 +99,9 @@ OrtStatus *oc_ref_put_tensor(const OrtApi *api, oc_ref_bytes *bytes, unsigned fi
 int oc_ref_onnx_type(ONNXTensorElementDataType type);
 
 /* attribute.c */
-/* True when all attributes can be written into an engine (no graphs, no types, no lists of tensors). */
+/* True when all attributes can be written into an engine (no types, no sparse tensors, no lists of tensors or graphs). */
 OrtStatus *oc_ref_attributes_known(const OrtApi *api, const OrtNode *node, bool *known);
+/* All but graphs, which graph_proto.c writes. */
 OrtStatus *oc_ref_put_attributes(const OrtApi *api, oc_ref_bytes *bytes, const OrtNode *node);
 /* *text is heap with a final NUL, *len without it; NULL and 0 when the attribute is absent. */
 OrtStatus *oc_ref_node_text(const OrtApi *api, const OrtNode *node, const char *name, char **text, size_t *len);
