@@ -127,8 +127,9 @@ static ortcrypt_status choose_named(oc_choice *out, ortcrypt_runtime *runtime, c
         return oc_fail(err, ORTCRYPT_E_NOT_FOUND, "the bundle has no variant %s", id);
     }
     const bool compiled = strcmp(variant->kind, "compiled") == 0;
-    if (compiled && out->ep != NULL && variant->ep != NULL && strcmp(out->ep, variant->ep) != 0) {
-        return oc_fail(err, ORTCRYPT_E_INVALID, "variant %s was compiled for %s, not for %s", id, variant->ep, out->ep);
+    const char *const ep = out->ep != NULL ? out->ep : OC_EP_CPU_NAME;
+    if (compiled && variant->ep != NULL && strcmp(ep, variant->ep) != 0) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "variant %s was compiled for %s, not for %s", id, variant->ep, ep);
     }
     if (compiled && out->device != NULL) {
         const ortcrypt_status st = judge(&judgement, runtime, out->device, variant, err);
