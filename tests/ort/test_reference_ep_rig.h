@@ -1,0 +1,629 @@
+/*
+ * What the tests of the reference EP share: a real runtime with the EP registered, a store in memory behind the callbacks,
+ * compiling and opening from bytes, inputs made from a seed, and a small reader of compiled models.
+ */
+#ifndef TEST_REFERENCE_EP_RIG_H
+#define TEST_REFERENCE_EP_RIG_H
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "ortcrypt/ep_context.h"
+
+#define EP_NAME "OrtcryptReference"
+
+enum { RIG_ITEMS_MAX = 512, RIG_TENSORS_MAX = 8, RIG_RANK_MAX = 8 };
+
+typedef struct rig_bytes {
+    char *data;
+    size_t len;
+} rig_bytes;
+
+/* What the application stores: name -> bytes. */
+typedef struct rig_store {
+    struct {
+        char name[256];
+        rig_bytes bytes;
+    } items[RIG_ITEMS_MAX];
+    size_t count;
+    size_t writes;
+    size_t reads;
+    const char *fail; /* both callbacks refuse with this sentence */
+    const OrtApi *api;
+} rig_store;
+
+typedef struct rig {
+    const char *version;
+    const OrtApiBase *base;
+    const OrtApi *api;
+    const OrtCompileApi *compile;
+    ortcrypt_ep_context_api six;
+    OrtEnv *env;
+    const OrtEpDevice *device;
+    char folder[64]; /* scratch; also HOME */
+} rig;
+
+/* How to compile. */
+typedef struct rig_options {
+    const char *max_nodes; /* provider option, or NULL */
+    bool embed;
+    rig_store *store;     /* NULL: no callbacks */
+    const char *out_path; /* NULL: into memory */
+    const char *prefix;   /* ep.context_node_name_prefix, or NULL */
+} rig_options;
+
+typedef struct rig_outputs {
+    OrtValue *values[RIG_TENSORS_MAX];
+    size_t count;
+} rig_outputs;
+
+static inline void rig_ok(const rig *r, OrtStatus *status)
+{
+    if (status != NULL) {
+        print_error("%s: %s\n", r->version, r->api->GetErrorMessage(status));
+        r->api->ReleaseStatus(status);
+        fail();
+    }
+}
+
+/* Expects an error whose sentence has `part` in it. */
+static inline void rig_refused(const rig *r, OrtStatus *status, const char *part)
+{
+    assert_non_null(status);
+    if (strstr(r->api->GetErrorMessage(status), part) == NULL) {
+        print_error("expected \"%s\" in: %s\n", part, r->api->GetErrorMessage(status));
+        r->api->ReleaseStatus(status);
+        fail();
+    }
+    r->api->ReleaseStatus(status);
+}
+
+static inline const char *rig_env(const char *name)
+{
+    const char *const value = getenv(name);
+    if (value == NULL) {
+        fail_msg("the environment variable %s is not set", name);
+    }
+    return value;
+}
+
+static inline void rig_open(rig *r, const char *version)
+{
+    char path[PATH_MAX];
+    memset(r, 0, sizeof(*r));
+    r->version = version;
+    (void)snprintf(r->folder, sizeof(r->folder), "/tmp/ortcrypt-ref-XXXXXX");
+    assert_non_null(mkdtemp(r->folder));
+    assert_int_equal(setenv("HOME", r->folder, 1), 0);
+    (void)snprintf(path, sizeof(path), "%s/ort/%s/libonnxruntime.so.%s", rig_env("ORTCRYPT_DEPS"), version, version);
+    void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* kept: ORT does not like to be unloaded */
+    if (library == NULL) {
+        fail_msg("%s", dlerror());
+    }
+    const OrtApiBase *(*get)(void) = NULL;
+    void *const symbol = dlsym(library, "OrtGetApiBase");
+    memcpy(&get, &symbol, sizeof(get));
+    r->base = get();
+    r->api = r->base->GetApi(24);
+    r->compile = r->api->GetCompileApi();
+    rig_ok(r, ortcrypt_ep_context_api_get(r->base, &r->six));
+    rig_ok(r, r->api->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "test", &r->env));
+    (void)snprintf(path, sizeof(path), "%s/libortcrypt_reference_ep.so", rig_env("ORTCRYPT_BUILD"));
+    rig_ok(r, r->api->RegisterExecutionProviderLibrary(r->env, EP_NAME, path));
+    const OrtEpDevice *const *devices = NULL;
+    size_t count = 0;
+    rig_ok(r, r->api->GetEpDevices(r->env, &devices, &count));
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(r->api->EpDevice_EpName(devices[i]), EP_NAME) == 0) {
+            r->device = devices[i];
+        }
+    }
+    assert_non_null(r->device);
+}
+
+/* Number of entries, and removal of plain files, in a folder. */
+static inline size_t rig_folder_count(const char *folder)
+{
+    size_t count = 0;
+    DIR *const open = opendir(folder);
+    assert_non_null(open);
+    for (const struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 ? 1 : 0;
+    }
+    (void)closedir(open);
+    return count;
+}
+
+static inline void rig_folder_remove(const char *folder)
+{
+    char path[PATH_MAX];
+    DIR *const open = opendir(folder);
+    assert_non_null(open);
+    for (const struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        struct stat about;
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && lstat(path, &about) == 0) {
+            if (S_ISDIR(about.st_mode)) {
+                rig_folder_remove(path);
+            } else {
+                (void)unlink(path);
+            }
+        }
+    }
+    (void)closedir(open);
+    (void)rmdir(folder);
+}
+
+static inline void rig_close(rig *r)
+{
+    rig_ok(r, r->api->UnregisterExecutionProviderLibrary(r->env, EP_NAME));
+    r->api->ReleaseEnv(r->env);
+    rig_folder_remove(r->folder);
+}
+
+/* ---- bytes ---- */
+
+static inline rig_bytes rig_copy(const void *data, size_t len)
+{
+    rig_bytes bytes = {malloc(len + 1), len};
+    assert_non_null(bytes.data);
+    memcpy(bytes.data, len != 0 ? data : "", len);
+    return bytes;
+}
+
+static inline rig_bytes rig_file(const char *path)
+{
+    FILE *const file = fopen(path, "rb");
+    if (file == NULL) {
+        fail_msg("%s cannot be opened", path);
+    }
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    const long len = ftell(file);
+    assert_true(len >= 0);
+    rewind(file);
+    rig_bytes bytes = {malloc((size_t)len + 1), (size_t)len};
+    assert_non_null(bytes.data);
+    assert_int_equal(fread(bytes.data, 1, bytes.len, file), bytes.len);
+    (void)fclose(file);
+    return bytes;
+}
+
+static inline rig_bytes rig_model(const char *name)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof(path), "%s/models/%s.onnx", rig_env("ORTCRYPT_DEPS"), name);
+    return rig_file(path);
+}
+
+static inline void rig_save(const char *path, rig_bytes bytes)
+{
+    FILE *const file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes.data, 1, bytes.len, file), bytes.len);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* ---- the store and its callbacks ---- */
+
+static inline rig_store *rig_store_new(const rig *r)
+{
+    rig_store *const store = calloc(1, sizeof(*store));
+    assert_non_null(store);
+    store->api = r->api;
+    return store;
+}
+
+static inline void rig_store_free(rig_store *store)
+{
+    for (size_t i = 0; i < store->count; i++) {
+        free(store->items[i].bytes.data);
+    }
+    free(store);
+}
+
+static inline OrtStatus *ORT_API_CALL rig_store_write(void *state, const char *name, const void *buffer, size_t len)
+{
+    rig_store *const store = state;
+    store->writes++;
+    if (store->fail != NULL) {
+        return store->api->CreateStatus(ORT_NO_SUCHFILE, store->fail);
+    }
+    for (size_t i = 0; i < store->count; i++) {
+        if (strcmp(store->items[i].name, name) == 0) {
+            return store->api->CreateStatus(ORT_FAIL, "a name was written twice");
+        }
+    }
+    if (store->count == RIG_ITEMS_MAX || strlen(name) >= sizeof(store->items[0].name)) {
+        return store->api->CreateStatus(ORT_FAIL, "the test's store is full");
+    }
+    (void)snprintf(store->items[store->count].name, sizeof(store->items[0].name), "%s", name);
+    store->items[store->count++].bytes = rig_copy(buffer, len);
+    return NULL;
+}
+
+static inline OrtStatus *ORT_API_CALL rig_store_read(void *state, const char *name, OrtAllocator *allocator,
+                                                     void **buffer, size_t *len)
+{
+    rig_store *const store = state;
+    store->reads++;
+    if (store->fail != NULL) {
+        return store->api->CreateStatus(ORT_NO_SUCHFILE, store->fail);
+    }
+    for (size_t i = 0; i < store->count; i++) {
+        if (strcmp(store->items[i].name, name) == 0) {
+            const rig_bytes bytes = store->items[i].bytes;
+            void *const copy = bytes.len != 0 ? allocator->Alloc(allocator, bytes.len) : NULL;
+            if (copy != NULL) {
+                memcpy(copy, bytes.data, bytes.len);
+            }
+            *buffer = copy;
+            *len = bytes.len;
+            return NULL;
+        }
+    }
+    return store->api->CreateStatus(ORT_NO_SUCHFILE, "the test's store has no such name");
+}
+
+/* ---- sessions ---- */
+
+static inline OrtSessionOptions *rig_session_options(const rig *r, const char *max_nodes)
+{
+    const char *const key = "max_nodes_per_engine";
+    OrtSessionOptions *options = NULL;
+    rig_ok(r, r->api->CreateSessionOptions(&options));
+    rig_ok(r, r->api->SetSessionLogSeverityLevel(options, ORT_LOGGING_LEVEL_FATAL));
+    rig_ok(r, r->api->SessionOptionsAppendExecutionProvider_V2(options, r->env, &r->device, 1, &key, &max_nodes,
+                                                               max_nodes != NULL ? 1 : 0));
+    return options;
+}
+
+/* Compiles from a buffer; *out (when options->out_path is NULL) is the compiled model. */
+static inline OrtStatus *rig_compile(const rig *r, rig_bytes model, const rig_options *how, rig_bytes *out)
+{
+    OrtSessionOptions *const options = rig_session_options(r, how->max_nodes);
+    OrtModelCompilationOptions *compilation = NULL;
+    OrtAllocator *allocator = NULL;
+    void *buffer = NULL;
+    size_t len = 0;
+    if (how->prefix != NULL) {
+        rig_ok(r, r->api->AddSessionConfigEntry(options, "ep.context_node_name_prefix", how->prefix));
+    }
+    rig_ok(r, r->api->GetAllocatorWithDefaultOptions(&allocator));
+    rig_ok(r, r->compile->CreateModelCompilationOptionsFromSessionOptions(r->env, options, &compilation));
+    rig_ok(r, r->compile->ModelCompilationOptions_SetInputModelFromBuffer(compilation, model.data, model.len));
+    rig_ok(r, r->compile->ModelCompilationOptions_SetEpContextEmbedMode(compilation, how->embed));
+    rig_ok(r, r->compile->ModelCompilationOptions_SetFlags(compilation, 1)); /* an error when nothing was compiled */
+    if (how->out_path != NULL) {
+        rig_ok(r, r->compile->ModelCompilationOptions_SetOutputModelPath(compilation, how->out_path));
+    } else {
+        rig_ok(r, r->compile->ModelCompilationOptions_SetOutputModelBuffer(compilation, allocator, &buffer, &len));
+    }
+    if (how->store != NULL) {
+        rig_ok(r, r->six.ModelCompilationOptions_SetEpContextDataWriteFunc(compilation, rig_store_write, how->store));
+    }
+    OrtStatus *const status = r->compile->CompileModel(r->env, compilation);
+    if (status == NULL && how->out_path == NULL) {
+        *out = rig_copy(buffer, len);
+    }
+    if (buffer != NULL) {
+        allocator->Free(allocator, buffer);
+    }
+    r->compile->ReleaseModelCompilationOptions(compilation);
+    r->api->ReleaseSessionOptions(options);
+    return status;
+}
+
+/* A session with the EP (`store` NULL: without callback), from bytes. */
+static inline OrtStatus *rig_session(const rig *r, rig_bytes model, rig_store *store, OrtSession **session)
+{
+    OrtSessionOptions *const options = rig_session_options(r, NULL);
+    if (store != NULL) {
+        rig_ok(r, r->six.SessionOptions_SetEpContextDataReadFunc(options, rig_store_read, store));
+    }
+    OrtStatus *const status = r->api->CreateSessionFromArray(r->env, model.data, model.len, options, session);
+    r->api->ReleaseSessionOptions(options);
+    return status;
+}
+
+static inline OrtSession *rig_cpu_session(const rig *r, rig_bytes model)
+{
+    OrtSessionOptions *options = NULL;
+    OrtSession *session = NULL;
+    rig_ok(r, r->api->CreateSessionOptions(&options));
+    rig_ok(r, r->api->SetSessionLogSeverityLevel(options, ORT_LOGGING_LEVEL_FATAL));
+    rig_ok(r, r->api->CreateSessionFromArray(r->env, model.data, model.len, options, &session));
+    r->api->ReleaseSessionOptions(options);
+    return session;
+}
+
+/* ---- tensors ---- */
+
+typedef struct rig_input {
+    const char *name;
+    ONNXTensorElementDataType type;
+    size_t rank;
+    int64_t dims[RIG_RANK_MAX];
+    int64_t low; /* values: low, or low + i for scalars and int64; floats are pseudo-random in 0..1 */
+    int64_t high;
+} rig_input;
+
+/* xorshift: the same numbers everywhere. */
+static inline uint64_t rig_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static inline OrtValue *rig_tensor(const rig *r, const rig_input *input, uint64_t seed)
+{
+    OrtAllocator *allocator = NULL;
+    OrtValue *value = NULL;
+    void *data = NULL;
+    size_t count = 1;
+    for (size_t i = 0; i < input->rank; i++) {
+        count *= (size_t)input->dims[i];
+    }
+    rig_ok(r, r->api->GetAllocatorWithDefaultOptions(&allocator));
+    rig_ok(r, r->api->CreateTensorAsOrtValue(allocator, input->dims, input->rank, input->type, &value));
+    rig_ok(r, r->api->GetTensorMutableData(value, &data));
+    uint64_t state = seed * 2654435761u + 88172645463325252u;
+    const uint64_t range = (uint64_t)(input->high - input->low) + 1;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t random = rig_random(&state);
+        const int64_t whole = input->low + (int64_t)(random % range);
+        switch (input->type) {
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT:
+            ((float *)data)[i] = input->high == 0 ? 0 : (float)(random >> 40) / (float)(1 << 24);
+            break;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64:
+            ((int64_t *)data)[i] = whole;
+            break;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32:
+            ((int32_t *)data)[i] = (int32_t)whole;
+            break;
+        default:
+            fail_msg("the rig makes no tensors of type %d", (int)input->type);
+        }
+    }
+    return value;
+}
+
+static inline rig_outputs rig_run_values(const rig *r, OrtSession *session, const char *const *names,
+                                         const OrtValue *const *values, size_t count)
+{
+    rig_outputs outputs = {{NULL}, 0};
+    OrtAllocator *allocator = NULL;
+    char *output_names[RIG_TENSORS_MAX] = {NULL};
+    rig_ok(r, r->api->GetAllocatorWithDefaultOptions(&allocator));
+    rig_ok(r, r->api->SessionGetOutputCount(session, &outputs.count));
+    assert_true(outputs.count <= RIG_TENSORS_MAX);
+    for (size_t i = 0; i < outputs.count; i++) {
+        rig_ok(r, r->api->SessionGetOutputName(session, i, allocator, &output_names[i]));
+    }
+    rig_ok(r, r->api->Run(session, NULL, names, values, count, (const char *const *)output_names, outputs.count,
+                          outputs.values));
+    for (size_t i = 0; i < outputs.count; i++) {
+        allocator->Free(allocator, output_names[i]);
+    }
+    return outputs;
+}
+
+static inline rig_outputs rig_run(const rig *r, OrtSession *session, const rig_input *inputs, size_t count, uint64_t seed)
+{
+    const char *names[RIG_TENSORS_MAX];
+    OrtValue *values[RIG_TENSORS_MAX] = {NULL};
+    assert_true(count <= RIG_TENSORS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        names[i] = inputs[i].name;
+        values[i] = rig_tensor(r, &inputs[i], seed + i);
+    }
+    const rig_outputs outputs = rig_run_values(r, session, names, (const OrtValue *const *)values, count);
+    for (size_t i = 0; i < count; i++) {
+        r->api->ReleaseValue(values[i]);
+    }
+    return outputs;
+}
+
+static inline void rig_outputs_free(const rig *r, rig_outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->count; i++) {
+        r->api->ReleaseValue(outputs->values[i]);
+    }
+    outputs->count = 0;
+}
+
+static inline void rig_same_shape(const rig *r, const OrtValue *a, const OrtValue *b, size_t *count)
+{
+    const OrtValue *const both[2] = {a, b};
+    int64_t dims[2][RIG_RANK_MAX] = {{0}};
+    size_t rank[2] = {0, 0};
+    for (size_t i = 0; i < 2; i++) {
+        OrtTensorTypeAndShapeInfo *info = NULL;
+        rig_ok(r, r->api->GetTensorTypeAndShape(both[i], &info));
+        rig_ok(r, r->api->GetDimensionsCount(info, &rank[i]));
+        assert_true(rank[i] <= RIG_RANK_MAX);
+        rig_ok(r, r->api->GetDimensions(info, dims[i], rank[i]));
+        rig_ok(r, r->api->GetTensorShapeElementCount(info, count));
+        r->api->ReleaseTensorTypeAndShapeInfo(info);
+    }
+    assert_int_equal(rank[0], rank[1]);
+    assert_memory_equal(dims[0], dims[1], sizeof(dims[0]));
+}
+
+/* Largest difference of float outputs, as a part of the range of `a`; 0 means equal bytes. */
+static inline double rig_difference(const rig *r, const rig_outputs *a, const rig_outputs *b)
+{
+    double worst = 0;
+    assert_int_equal(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        const void *data[2] = {NULL, NULL};
+        size_t count = 0;
+        size_t len = 0;
+        rig_same_shape(r, a->values[i], b->values[i], &count);
+        rig_ok(r, r->api->GetTensorData(a->values[i], &data[0]));
+        rig_ok(r, r->api->GetTensorData(b->values[i], &data[1]));
+        rig_ok(r, r->api->GetTensorSizeInBytes(a->values[i], &len));
+        if (memcmp(data[0], data[1], len) == 0) {
+            continue;
+        }
+        assert_int_equal(len, count * sizeof(float));
+        const float *const x = data[0];
+        const float *const y = data[1];
+        double low = INFINITY;
+        double high = -INFINITY;
+        double most = 0;
+        for (size_t k = 0; k < count; k++) {
+            low = fmin(low, (double)x[k]);
+            high = fmax(high, (double)x[k]);
+            most = fmax(most, fabs((double)x[k] - (double)y[k]));
+            assert_false(isnan(y[k]));
+        }
+        const double part = most / fmax(high - low, 1e-30);
+        worst = fmax(worst, fmax(part, 1e-300)); /* never 0 when bytes differ */
+    }
+    return worst;
+}
+
+/* ---- a reader of models: nodes of the main graph ---- */
+
+typedef struct rig_nodes {
+    size_t all;
+    size_t contexts; /* EPContext */
+    size_t ifs;
+    char first_name[256]; /* ep_cache_context of the first EPContext node, when short enough */
+} rig_nodes;
+
+static inline uint64_t rig_varint(const char **at, const char *end)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        assert_true(*at < end);
+        const unsigned char byte = (unsigned char)*(*at)++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            return value;
+        }
+    }
+    fail_msg("a varint of more than ten bytes");
+    return 0;
+}
+
+/* The next field; *data is NULL for one that is not length-delimited. */
+static inline unsigned rig_field(const char **at, const char *end, const char **data, size_t *len)
+{
+    const uint64_t tag = rig_varint(at, end);
+    *data = NULL;
+    *len = 0;
+    switch (tag & 7) {
+    case 0:
+        (void)rig_varint(at, end);
+        break;
+    case 1:
+        *at += 8;
+        break;
+    case 5:
+        *at += 4;
+        break;
+    default:
+        *len = (size_t)rig_varint(at, end);
+        assert_true(*len <= (size_t)(end - *at));
+        *data = *at;
+        *at += *len;
+    }
+    return (unsigned)(tag >> 3);
+}
+
+static inline void rig_cache_name(const char *attribute, size_t attribute_len, rig_nodes *nodes)
+{
+    const char *const end = attribute + attribute_len;
+    const char *data = NULL;
+    size_t len = 0;
+    bool right = false;
+    while (attribute < end) {
+        const unsigned field = rig_field(&attribute, end, &data, &len);
+        right = right || (field == 1 && len == 16 && memcmp(data, "ep_cache_context", 16) == 0);
+        if (field == 4 && right && nodes->first_name[0] == '\0' && len < sizeof(nodes->first_name)) {
+            memcpy(nodes->first_name, data, len);
+            nodes->first_name[len] = '\0';
+        }
+    }
+}
+
+static inline void rig_count_node(const char *node, size_t node_len, rig_nodes *nodes)
+{
+    const char *const end = node + node_len;
+    const char *data = NULL;
+    size_t len = 0;
+    nodes->all++;
+    while (node < end) {
+        const unsigned field = rig_field(&node, end, &data, &len);
+        nodes->contexts += field == 4 && len == 9 && memcmp(data, "EPContext", 9) == 0 ? 1 : 0;
+        nodes->ifs += field == 4 && len == 2 && memcmp(data, "If", 2) == 0 ? 1 : 0;
+        if (field == 5) {
+            rig_cache_name(data, len, nodes);
+        }
+    }
+}
+
+static inline rig_nodes rig_count(rig_bytes model)
+{
+    rig_nodes nodes = {0, 0, 0, ""};
+    const char *at = model.data;
+    const char *const end = at + model.len;
+    const char *graph = NULL;
+    size_t graph_len = 0;
+    while (at < end) {
+        if (rig_field(&at, end, &graph, &graph_len) == 7) {
+            const char *node = graph;
+            const char *data = NULL;
+            size_t len = 0;
+            while (node < graph + graph_len) {
+                if (rig_field(&node, graph + graph_len, &data, &len) == 1) {
+                    rig_count_node(data, len, &nodes);
+                }
+            }
+        }
+    }
+    return nodes;
+}
+
+/* Both runtimes run the same tests: RIG_MAIN(name, tests) makes the program. */
+static rig the_rig;
+
+static inline int rig_open_130(void **state)
+{
+    (void)state;
+    rig_open(&the_rig, "1.30.0");
+    return 0;
+}
+
+static inline int rig_open_132(void **state)
+{
+    (void)state;
+    rig_open(&the_rig, "1.32.0");
+    return 0;
+}
+
+static inline int rig_close_group(void **state)
+{
+    (void)state;
+    rig_close(&the_rig);
+    return 0;
+}
+
+#endif
