@@ -523,7 +523,7 @@ static void inputs_serve_an_own_session(void **state)
 /* The real models of the demo: compiled, loaded (the load check runs them through both flows), nothing readable left. */
 static void real_models_compile(void **state)
 {
-    static const char *const names[] = {"ppocr_rec", "ppocr_cls", "magika", "minilm_int8"};
+    static const char *const names[] = {"ppocr_rec", "ppocr_cls", "magika", "silero_vad", "minilm_int8"};
 
     (void)state;
     for (size_t i = 0; i < RIG_VERSION_COUNT; i++) {
@@ -543,29 +543,6 @@ static void real_models_compile(void **state)
     }
 }
 
-/* ONNX Runtime's own limit, said in words; the source variant of such a model runs. */
-static void constants_in_subgraphs(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < RIG_VERSION_COUNT; i++) {
-        ortcrypt_error err = ORTCRYPT_ERROR_INIT;
-        ortcrypt_session *session = NULL;
-        bed b;
-        bed_open(&b, rig_versions[i], NULL);
-        char *const model = oc_test_format("%s/models/silero_vad.onnx", oc_test_env("ORTCRYPT_DEPS"));
-        bed_encrypt(&b, model);
-        const ortcrypt_compile_options options = compile_options(&b);
-        assert_st(ortcrypt_compile(b.runtime, b.bundle, b.keyring, &options, NULL, &err), &err, ORTCRYPT_E_ORT);
-        assert_non_null(strstr(err.hint, "source variant"));
-        ortcrypt_bundle *const bundle = bed_bundle(&b);
-        assert_ok(ortcrypt_session_open(&session, b.runtime, bundle, NULL, &err), &err);
-        ortcrypt_session_close(session);
-        close_bundle(bundle);
-        free(model);
-        bed_close(&b);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -581,7 +558,6 @@ int main(void)
         cmocka_unit_test(writing_options_are_kept_out),
         cmocka_unit_test(inputs_serve_an_own_session),
         cmocka_unit_test(real_models_compile),
-        cmocka_unit_test(constants_in_subgraphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
