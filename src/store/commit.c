@@ -119,12 +119,9 @@ static bool stale_named(const keep *k, const char *name)
            oc_hex_decode(id, sizeof id, name, 64) && memcmp(name, k->manifest_id, 64) != 0;
 }
 
-static void sweep(const oc_store *store, const char *name, const keep *k, bool (*stale)(const keep *, const char *))
+/* Deletes what is stale in the folder `fd`, which is closed. */
+static void sweep(int fd, const keep *k, bool (*stale)(const keep *, const char *))
 {
-    int fd = -1;
-    if (oc_folder_open(store, name, false, &fd, NULL) != ORTCRYPT_OK) {
-        return;
-    }
     DIR *const listing = fdopendir(fd);
     if (listing == NULL) {
         close(fd);
@@ -139,6 +136,39 @@ static void sweep(const oc_store *store, const char *name, const keep *k, bool (
     closedir(listing);
 }
 
+static void sweep_named(const oc_store *store, const char *name, const keep *k)
+{
+    int fd = -1;
+    if (oc_folder_open(store, name, false, &fd, NULL) == ORTCRYPT_OK) {
+        sweep(fd, k, stale_named);
+    }
+}
+
+static void sweep_objects(const oc_store *store, const keep *k)
+{
+    int objects = -1;
+    if (oc_folder_open(store, "objects", false, &objects, NULL) != ORTCRYPT_OK) {
+        return;
+    }
+    DIR *const listing = fdopendir(objects);
+    if (listing == NULL) {
+        close(objects);
+        return;
+    }
+    const struct dirent *entry;
+    while ((entry = readdir(listing)) != NULL) {
+        uint8_t first;
+        if (oc_hex_decode(&first, 1, entry->d_name, strlen(entry->d_name))) {
+            const int fd = openat(objects, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            if (fd >= 0) {
+                sweep(fd, k, stale_object);
+                unlinkat(objects, entry->d_name, AT_REMOVEDIR); /* only when it is empty now */
+            }
+        }
+    }
+    closedir(listing);
+}
+
 ortcrypt_status oc_store_collect(oc_store *store, const uint8_t (*keep_objects)[32], size_t keep_count,
                                  const char *manifest_id_hex, ortcrypt_error *err)
 {
@@ -148,22 +178,9 @@ ortcrypt_status oc_store_collect(oc_store *store, const uint8_t (*keep_objects)[
     }
     /* The write lock keeps other collectors away while the conversion of our own shared lock leaves a gap. */
     if (oc_flock(store->dir, LOCK_EX, 0) == 0) {
-        int objects = -1;
-        for (unsigned i = 0; i < 256; i++) {
-            char name[sizeof "objects/ab"];
-            snprintf(name, sizeof name, "objects/%02x", i);
-            sweep(store, name, &k, stale_object);
-        }
-        if (oc_folder_open(store, "objects", false, &objects, NULL) == ORTCRYPT_OK) {
-            for (unsigned i = 0; i < 256; i++) {
-                char name[3];
-                snprintf(name, sizeof name, "%02x", i);
-                unlinkat(objects, name, AT_REMOVEDIR); /* empty ones only */
-            }
-            close(objects);
-        }
-        sweep(store, "keys", &k, stale_named);
-        sweep(store, "sig", &k, stale_named);
+        sweep_objects(store, &k);
+        sweep_named(store, "keys", &k);
+        sweep_named(store, "sig", &k);
     }
     (void)oc_flock(store->dir, LOCK_SH, 0);
     return ORTCRYPT_OK;

@@ -20,21 +20,21 @@ typedef struct fixture {
     char *folder;
     char *path; /* a bundle's, in the folder; nothing is there at first */
     ortcrypt_keyring *keyring;
+    char identity[ORTCRYPT_IDENTITY_SIZE]; /* of the keyring */
     ortcrypt_error err;
 } fixture;
 
 static inline int fixture_start(void **state)
 {
     fixture *const f = calloc(1, sizeof *f);
-    char identity[ORTCRYPT_IDENTITY_SIZE];
     char recipient[ORTCRYPT_RECIPIENT_SIZE];
     assert_non_null(f);
     f->folder = oc_test_tmpdir();
     f->path = oc_test_format("%s/model.ortc", f->folder);
-    oc_test_ok(ortcrypt_identity_generate(identity, recipient, &f->err), &f->err);
+    oc_test_ok(ortcrypt_identity_generate(f->identity, recipient, &f->err), &f->err);
     oc_test_ok(ortcrypt_keyring_new(&f->keyring, &f->err), &f->err);
     oc_test_ok(ortcrypt_keyring_add_recipient(f->keyring, recipient, &f->err), &f->err);
-    oc_test_ok(ortcrypt_keyring_add_identity(f->keyring, identity, strlen(identity), &f->err), &f->err);
+    oc_test_ok(ortcrypt_keyring_add_identity(f->keyring, f->identity, strlen(f->identity), &f->err), &f->err);
     *state = f;
     return 0;
 }
