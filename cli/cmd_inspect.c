@@ -119,8 +119,8 @@ static void print_storage(const json_t *all)
     cli_print_row(WIDTH, "signed", "%s", json_is_true(json_object_get(all, "signature")) ? "yes (not checked here)" : "no");
     if (json_is_object(objects)) {
         char after[64];
-        (void)snprintf(after, sizeof after, " in %lld encrypted objects",
-                       (long long)json_integer_value(json_object_get(objects, "count")));
+        const long long count = (long long)json_integer_value(json_object_get(objects, "count"));
+        (void)snprintf(after, sizeof after, " in %lld encrypted %s", count, count == 1 ? "object" : "objects");
         print_size_row("stored", objects, "len", after);
     }
 }

@@ -178,22 +178,6 @@ static ortcrypt_status add_identity_variable(cli_keys *keys, const char *name, o
     return st;
 }
 
-/* An identity file that is itself an age file is refused by the library; say how it is used. */
-static void hint_encrypted_identity(const char *path, ortcrypt_error *err)
-{
-    static const char magic[] = "age-encryption.org/v1";
-    static const char armor[] = "-----BEGIN AGE ENCRYPTED FILE-----";
-    char start[sizeof armor] = "";
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0) {
-        if (read(fd, start, sizeof start - 1) > 0 &&
-            (strncmp(start, magic, sizeof magic - 1) == 0 || strncmp(start, armor, sizeof armor - 1) == 0)) {
-            cli_hint(err, "it is encrypted itself: `age -d %s | ortcrypt ... -i -`", path);
-        }
-        (void)close(fd);
-    }
-}
-
 static ortcrypt_status add_identity(cli_keys *keys, const char *text, ortcrypt_error *err)
 {
     uint64_t number = 0;
@@ -214,11 +198,7 @@ static ortcrypt_status add_identity(cli_keys *keys, const char *text, ortcrypt_e
         cli_hint(err, "write it to a file, or hand it over with -i -, fd:N or env:NAME; take this one for known to others");
         return ORTCRYPT_E_INVALID;
     }
-    const ortcrypt_status st = ortcrypt_keyring_add_identity_file(keys->ring, text, err);
-    if (st == ORTCRYPT_E_INPUT) {
-        hint_encrypted_identity(text, err);
-    }
-    return st;
+    return ortcrypt_keyring_add_identity_file(keys->ring, text, err);
 }
 
 static ortcrypt_status no_key(ortcrypt_error *err)

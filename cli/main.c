@@ -72,6 +72,9 @@ static ortcrypt_status run_verb(const cli_verb *verb, int argc, char **argv, ort
         context.json = cli_args_has(&args, OPT_JSON);
         st = verb->run(&context, err);
         cli_progress_clear();
+        if (st != ORTCRYPT_OK && cli_interrupted()) {
+            st = cli_check_interrupt(err); /* whatever the interrupted step said */
+        }
         if (st != ORTCRYPT_OK && context.json && !context.json_printed) {
             print_json_error(&context, err);
         }

@@ -90,7 +90,7 @@ ortcrypt_status cli_runtime_open(ortcrypt_runtime **runtime, const cli_context *
     }
     *runtime = NULL;
     const ortcrypt_status st = ortcrypt_runtime_open(runtime, library, &options, err);
-    if (st != ORTCRYPT_OK && library == NULL && err->hint[0] == 0) {
+    if (st != ORTCRYPT_OK && library == NULL) {
         cli_hint(err, "name the library with --ort FILE or ORTCRYPT_ORT=FILE in the environment");
     }
     return st;

@@ -1,0 +1,65 @@
+# What the runtime offers.
+load helpers
+setup() { common_setup; }
+
+@test "eps names the runtime, its era, the CPU execution provider" {
+    ORTCRYPT_ORT=$OLD_RUNTIME run --separate-stderr ortcrypt eps
+    [ "$status" = 0 ]
+    [ -z "$stderr" ]
+    grep -q '1.30.0' <<<"$output"
+    grep -q 'experimental' <<<"$output"
+    grep -q 'CPUExecutionProvider' <<<"$output"
+    ORTCRYPT_ORT=$NEW_RUNTIME run --separate-stderr ortcrypt eps
+    grep -q '1.32.0' <<<"$output"
+    grep -q 'stable' <<<"$output"
+}
+
+@test "--ort wins over ORTCRYPT_ORT; a bare file name is one in the working folder" {
+    [ "$(ORTCRYPT_ORT=$OLD_RUNTIME ortcrypt eps --ort "$NEW_RUNTIME" --json | jq -r .runtime.version)" = 1.32.0 ]
+    ln -s "$OLD_RUNTIME" runtime.so
+    [ "$(ortcrypt eps --ort runtime.so --json | jq -r .runtime.version)" = 1.30.0 ]
+}
+
+@test "the reference EP: found beside the program, native on both runtimes" {
+    for runtime in "$OLD_RUNTIME" "$NEW_RUNTIME"; do
+        run --separate-stderr ortcrypt eps --ort "$runtime" --ep OrtcryptReference --json
+        [ "$status" = 0 ]
+        [ -z "$stderr" ]
+        [ "$(jq -r '.eps[] | select(.name == "OrtcryptReference") | .route' <<<"$output")" = native ]
+    done
+}
+
+@test "the reference EP in an installation: ../lib/ortcrypt" {
+    mkdir -p usr/bin usr/lib/ortcrypt
+    cp "$ORTCRYPT" usr/bin/
+    run --separate-stderr usr/bin/ortcrypt eps --ep OrtcryptReference
+    check_failed 1 'libortcrypt_reference_ep.so is not beside'
+    cp "$ORTCRYPT_BUILD/libortcrypt_reference_ep.so" usr/lib/ortcrypt/
+    usr/bin/ortcrypt eps --ep OrtcryptReference | grep -q OrtcryptReference
+}
+
+@test "telemetry is off whatever the environment says" {
+    [ "$(ORT_DISABLE_TELEMETRY=0 ortcrypt eps --ort "$OLD_RUNTIME" --json | jq -r .telemetry)" = off ]
+    [ -z "$(find "$HOME" "$TMPDIR" -type f)" ]
+}
+
+@test "a runtime that is not there, or none" {
+    fails 6 'gone.so' eps --ort gone.so || fails 1 'gone.so' eps --ort gone.so || fails 5 'gone.so' eps --ort gone.so
+    echo text >text.so
+    run --separate-stderr ortcrypt eps --ort ./text.so
+    [ "$status" != 0 ]
+    check_failed "$status" 'text.so'
+    unset ORTCRYPT_ORT
+    if ! ldconfig -p | grep -q 'libonnxruntime.so$'; then
+        run --separate-stderr ortcrypt eps
+        check_failed "$status" 'libonnxruntime'
+        grep -q 'hint: .*ORTCRYPT_ORT' <<<"$stderr"
+    fi
+}
+
+@test "an EP library that is none" {
+    echo text >text.so
+    fails 1 'text.so' eps --ep X=text.so
+    fails 1 'gone.so' eps --ep X=gone.so || fails 6 'gone.so' eps --ep X=gone.so
+    fails 2 'needs its library' eps --ep X
+}
