@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "bundle/bundle.h"
+#include "crypto/hash.h"
+#include "crypto/stream.h"
 #include "test_flow_model.h"
 
 #define EP "OrtcryptReference"
@@ -543,6 +545,159 @@ static void real_models_compile(void **state)
     }
 }
 
+/* Before 1.28 there are no callbacks: outside data is refused before ORT sees anything, embedded data needs none. */
+static void first_era_embeds_or_refuses(void **state)
+{
+    const rig_model spec = {.external = true, .sequence = true};
+    const ortcrypt_session_options run = {.struct_size = sizeof(run), .ep = EP};
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    ortcrypt_compile_result result;
+    ortcrypt_session *session = NULL;
+    char path[1024];
+    bed b;
+
+    (void)state;
+    if (!rig_runtime_path(path, "1.24.4")) {
+        skip();
+    }
+    bed_open(&b, "1.24.4", &spec);
+    ortcrypt_compile_options options = compile_options(&b);
+    assert_st(ortcrypt_compile(b.runtime, b.bundle, b.keyring, &options, NULL, &err), &err, ORTCRYPT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, EP));
+    assert_non_null(strstr(err.hint, "1.28"));
+    options.embed = true;
+    bed_compile(&b, &options, &result);
+    assert_int_equal(result.blob_count, 0);
+    assert_int_equal(result.initializer_count, 0); /* this runtime's location callback is not used */
+    assert_same_output(&b, &run, "embedded on 1.24.4");
+    rig_runtime_close(b.runtime);
+    b.runtime = rig_runtime("1.32.0"); /* outside data made here does not load there */
+    options = compile_options(&b);
+    bed_compile(&b, &options, &result);
+    rig_runtime_close(b.runtime);
+    b.runtime = rig_runtime("1.24.4");
+    assert_ok(ortcrypt_runtime_register_ep(b.runtime, EP, b.library, &err), &err);
+    const ortcrypt_session_options newest = {.struct_size = sizeof(newest), .variant = result.variant};
+    ortcrypt_bundle *const bundle = bed_bundle(&b);
+    assert_st(ortcrypt_session_open(&session, b.runtime, bundle, &newest, &err), &err, ORTCRYPT_E_UNSUPPORTED);
+    close_bundle(bundle);
+    bed_close(&b);
+}
+
+/* A model of which the EP takes nothing. */
+static void nothing_compiled(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < RIG_VERSION_COUNT; i++) {
+        ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+        ortcrypt_compile_result result;
+        bed b;
+        bed_open(&b, rig_versions[i], NULL);
+        rig_sequence_model_write(b.dir);
+        bed_encrypt(&b, b.model);
+        ortcrypt_compile_options options = compile_options(&b);
+        assert_st(ortcrypt_compile(b.runtime, b.bundle, b.keyring, &options, NULL, &err), &err, ORTCRYPT_E_ORT);
+        options.allow_none_compiled = true;
+        bed_compile(&b, &options, &result);
+        assert_int_equal(result.ep_context_count, 0);
+        assert_int_equal(result.initializer_count, 1);
+        bed_close(&b);
+    }
+}
+
+/* The old bundle stays as it is; the new one has everything. */
+static void compiles_into_a_new_bundle(void **state)
+{
+    const rig_model spec = {.external = true};
+    const ortcrypt_session_options run = {.struct_size = sizeof(run), .ep = EP};
+
+    (void)state;
+    for (size_t i = 0; i < RIG_VERSION_COUNT; i++) {
+        ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+        ortcrypt_compile_result result;
+        ortcrypt_bundle_info info;
+        bed b;
+        bed_open(&b, rig_versions[i], &spec);
+        char *const out = oc_test_format("%s/new.ortc", b.dir);
+        ortcrypt_compile_options options = compile_options(&b);
+        options.out_path = out;
+        options.variant = "mine";
+        bed_compile(&b, &options, &result);
+        assert_string_equal(result.variant, "mine");
+        ortcrypt_bundle *const bundle = bed_bundle(&b);
+        ortcrypt_bundle_get_info(bundle, &info);
+        assert_int_equal(info.variant_count, 1);
+        close_bundle(bundle);
+        assert_st(ortcrypt_compile(b.runtime, b.bundle, b.keyring, &options, NULL, &err), &err, ORTCRYPT_E_EXISTS);
+        oc_test_rm_rf(b.bundle);
+        assert_int_equal(rename(out, b.bundle), 0);
+        assert_same_output(&b, &run, "new bundle");
+        free(out);
+        bed_close(&b);
+    }
+}
+
+/* docs/format.md: SHA-256 of a label, the file's length and the leaves. */
+static void name_object(oc_asset *asset)
+{
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    oc_buf text = OC_BUF(1u << 20);
+    uint64_t sealed_len = 0;
+    uint8_t number[8];
+
+    assert_true(oc_stream_sealed_len(asset->size, &sealed_len));
+    oc_store_be64(number, sealed_len);
+    assert_ok(oc_buf_append(&text, OC_OBJECT_LABEL, sizeof(OC_OBJECT_LABEL), &err), &err);
+    assert_ok(oc_buf_append(&text, number, sizeof(number), &err), &err);
+    assert_ok(oc_buf_append(&text, asset->pieces, asset->piece_count * sizeof(*asset->pieces), &err), &err);
+    assert_ok(oc_sha256(asset->object, OC_SPAN(text.data, text.len), &err), &err);
+    oc_buf_free(&text);
+}
+
+/* Says of the external data that it has 2 GiB, so that nobody has to write that much. */
+static void enlarge(const bed *b)
+{
+    const uint64_t len = 1ull << 31;
+    const size_t pieces = (size_t)(len / OC_PIECE_PLAIN_LEN) + 1;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    oc_txn *txn = NULL;
+
+    assert_ok(oc_txn_begin(&txn, b->bundle, NULL, b->keyring, NULL, &err), &err);
+    oc_manifest *const manifest = oc_txn_manifest(txn);
+    for (size_t i = 0; i < manifest->asset_count; i++) {
+        oc_asset *const asset = &manifest->assets[i];
+        if (memcmp(asset->id, manifest->variants[0].tensors[0].asset, OC_ASSET_ID_LEN) == 0) {
+            free(asset->pieces);
+            asset->pieces = calloc(pieces, sizeof(*asset->pieces));
+            assert_non_null(asset->pieces);
+            asset->piece_count = pieces;
+            asset->size = len;
+            name_object(asset);
+        }
+    }
+    assert_ok(oc_txn_commit(txn, NULL, &err), &err);
+    oc_txn_end(txn);
+}
+
+static void embedding_two_gib_is_refused_first(void **state)
+{
+    const rig_model spec = {.external = true};
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    bed b;
+
+    (void)state;
+    bed_open(&b, "1.32.0", &spec);
+    enlarge(&b);
+    ortcrypt_compile_options options = compile_options(&b);
+    options.embed = true;
+    assert_st(ortcrypt_compile(b.runtime, b.bundle, b.keyring, &options, NULL, &err), &err, ORTCRYPT_E_LIMIT);
+    assert_non_null(strstr(err.message, "2 GiB"));
+    options.embed = false; /* gets as far as reading, where there is no such object */
+    const ortcrypt_status st = ortcrypt_compile(b.runtime, b.bundle, b.keyring, &options, NULL, &err);
+    assert_true(st == ORTCRYPT_E_NOT_AUTHENTIC || st == ORTCRYPT_E_IO);
+    bed_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -558,6 +713,10 @@ int main(void)
         cmocka_unit_test(writing_options_are_kept_out),
         cmocka_unit_test(inputs_serve_an_own_session),
         cmocka_unit_test(real_models_compile),
+        cmocka_unit_test(first_era_embeds_or_refuses),
+        cmocka_unit_test(nothing_compiled),
+        cmocka_unit_test(compiles_into_a_new_bundle),
+        cmocka_unit_test(embedding_two_gib_is_refused_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 
 #include "support/support.h"
 
+#define RIG_MODEL_UNUSED __attribute__((unused))
 #define MODEL_IN 128
 #define MODEL_OUT 256
 
@@ -193,16 +194,48 @@ static void add_int8(pb *graph, pb *file, const rig_model *spec, const char *nam
     free(values);
 }
 
+/* Opset 17, one graph: written to <dir>/model.onnx and freed. */
+static void model_finish(pb *graph, const char *dir)
+{
+    pb model = {NULL, 0};
+    pb opset = {NULL, 0};
+    char *const path = oc_test_format("%s/model.onnx", dir);
+
+    pb_int(&model, 1, 8);
+    pb_text(&model, 2, "ortcrypt-test");
+    pb_text(&opset, 1, "");
+    pb_int(&opset, 2, 17);
+    pb_message(&model, 8, &opset);
+    pb_message(&model, 7, graph);
+    oc_test_write_file(path, model.data, model.len);
+    free(model.data);
+    free(path);
+}
+
+/* <dir>/model.onnx of which the reference EP takes nothing: x -> SequenceConstruct(k) -> SequenceLength. */
+RIG_MODEL_UNUSED static void rig_sequence_model_write(const char *dir)
+{
+    const rig_model spec = {.external = false};
+    pb graph = {NULL, 0};
+    pb file = {NULL, 0};
+
+    add_node(&graph, "SequenceConstruct", "k", "x", "s", NULL, 0);
+    add_node(&graph, "ConcatFromSequence", "s", NULL, "y", "axis", 0);
+    pb_text(&graph, 2, "sequence");
+    add_floats(&graph, &file, &spec, "k", 16, MODEL_IN, 1);
+    add_value(&graph, 11, "x", MODEL_IN);
+    add_value(&graph, 12, "y", MODEL_IN);
+    model_finish(&graph, dir);
+    free(file.data);
+}
+
 /* Writes <dir>/model.onnx and, with external data, <dir>/w.bin. */
 static void rig_model_write(const char *dir, const rig_model *spec)
 {
     const float scale = 0.01f;
     const int64_t zero = 0;
     pb graph = {NULL, 0};
-    pb model = {NULL, 0};
-    pb opset = {NULL, 0};
     pb file = {NULL, 0};
-    char *path = NULL;
 
     for (size_t i = 0; i < spec->gap; i++) {
         pb_raw(&file, "\xa5", 1);
@@ -238,21 +271,12 @@ static void rig_model_write(const char *dir, const rig_model *spec)
     }
     add_value(&graph, 11, "x", MODEL_IN);
     add_value(&graph, 12, "y", MODEL_OUT);
-    pb_int(&model, 1, 8);
-    pb_text(&model, 2, "ortcrypt-test");
-    pb_text(&opset, 1, "");
-    pb_int(&opset, 2, 17);
-    pb_message(&model, 8, &opset);
-    pb_message(&model, 7, &graph);
-    path = oc_test_format("%s/model.onnx", dir);
-    oc_test_write_file(path, model.data, model.len);
-    free(path);
+    model_finish(&graph, dir);
     if (spec->external) {
-        path = oc_test_format("%s/w.bin", dir);
+        char *const path = oc_test_format("%s/w.bin", dir);
         oc_test_write_file(path, file.data, file.len);
         free(path);
     }
-    free(model.data);
     free(file.data);
 }
 
