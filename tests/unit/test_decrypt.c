@@ -13,7 +13,10 @@ typedef struct piece {
     const char *content;
 } piece;
 
-/* A bundle with these parts in a source variant; the model comes first. Extensions: NULL-terminated pairs. */
+/*
+ * A bundle with these parts in one variant. Extensions: NULL-terminated pairs; %s in a value stands for the id of the last
+ * part's asset.
+ */
 static void make_bundle(const bench *b, const char *name, const char *kind, const piece *pieces, size_t count,
                         const char *const *extensions)
 {
@@ -29,15 +32,24 @@ static void make_bundle(const bench *b, const char *name, const char *kind, cons
         oc_test_ok(oc_variant_add_part(variant, pieces[i].role, pieces[i].name, id, &err), &err);
     }
     for (size_t i = 0; extensions != NULL && extensions[i] != NULL; i += 2) {
-        oc_test_ok(oc_pair_add(&variant->extensions, &variant->extension_count, extensions[i], extensions[i + 1], &err), &err);
+        char hex[2 * OC_ASSET_ID_LEN + 1];
+        const char *const value = extensions[i + 1];
+        const char *const id_at = strstr(value, "%s");
+        oc_hex_encode(hex, id, OC_ASSET_ID_LEN);
+        char *const text = id_at == NULL ? oc_test_format("%s", value)
+                                         : oc_test_format("%.*s%s%s", (int)(id_at - value), value, hex, id_at + 2);
+        oc_test_ok(oc_pair_add(&variant->extensions, &variant->extension_count, extensions[i], text, &err), &err);
+        free(text);
     }
     oc_test_ok(oc_txn_commit(txn, NULL, &err), &err);
     oc_txn_end(txn);
 }
 
+static int (*watch)(void *, const char *, uint64_t, uint64_t); /* progress of decrypt(), or NULL */
+
 static ortcrypt_status decrypt(bench *b, const char *bundle, const char *out, ortcrypt_error *err)
 {
-    const ortcrypt_monitor monitor = {.notice = bench_notice, .state = b};
+    const ortcrypt_monitor monitor = {.notice = bench_notice, .progress = watch, .state = b};
     ortcrypt_bundle *const open = open_bundle(b, bundle);
     const ortcrypt_status status = ortcrypt_bundle_decrypt(open, at(b, out), &monitor, err);
 
@@ -176,7 +188,8 @@ static void test_extensions(void **state)
         {"x-original", "{\"asset\":\"00112233445566778899aabbccddeeff\"}", NULL}, /* no such asset */
         {"x-original", "{\"asset\":\"00112233445566778899AABBCCDDEEFF\"}", NULL},
         {"x-original", "{\"asset\":1}", NULL},
-        {"x-original", "{\"asset\":\"00112233445566778899aabbccddeeff\",\"more\":1}", NULL},
+        {"x-original", "{\"asset\":\"%s\",\"more\":1}", NULL},
+        {"x-original", "[\"%s\"]", NULL},
     };
     bench *const b = *state;
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
@@ -193,6 +206,11 @@ static void test_extensions(void **state)
     oc_test_ok(decrypt(b, "file", "out", &err), &err); /* not one component: another name */
     assert_int_equal(b->notice_count, 1);
     assert_false(there(b, "out/a"));
+
+    static const piece both[] = {{OC_ROLE_MODEL, "", "rewritten"}, {OC_ROLE_EXTRA, "e", "the original"}};
+    make_bundle(b, "rewritten", "source", both, 2, (const char *const[]){"x-original", "{\"asset\":\"%s\"}", NULL});
+    oc_test_ok(decrypt(b, "rewritten", "out2", &err), &err);
+    has(b, "out2/model.onnx", "the original");
 }
 
 static void test_no_source(void **state)
@@ -206,6 +224,39 @@ static void test_no_source(void **state)
     assert_int_equal(count_names(b, "out"), 0);
 }
 
+/* The folder refuses what it was promised not to get, and goes away with what is in it. */
+static void test_folder(void **state)
+{
+    static const char *const names[] = {"../escaped", "in/../../escaped", "/escaped", ".."};
+    bench *const b = *state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    oc_outdir *folder = NULL;
+    int fd = -1;
+
+    oc_test_ok(oc_outdir_create(&folder, at(b, "out"), &err), &err);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_int_not_equal(oc_outdir_file(folder, names[i], &fd, &err), ORTCRYPT_OK);
+        assert_int_equal(fd, -1);
+    }
+    assert_false(there(b, "escaped"));
+    oc_test_ok(oc_outdir_file(folder, "a/b/c", &fd, &err), &err);
+    oc_test_ok(oc_outdir_file_close(fd, "a/b/c", &err), &err);
+    oc_test_status(oc_outdir_file(folder, "a/b/c", &fd, &err), ORTCRYPT_E_EXISTS, &err);
+    oc_test_status(oc_outdir_file(folder, "a/b/c/d", &fd, &err), ORTCRYPT_E_EXISTS, &err);
+    oc_test_status(oc_outdir_file(folder, "a/b", &fd, &err), ORTCRYPT_E_EXISTS, &err);
+    oc_outdir_end(folder);
+    assert_int_equal(count_names(b, "out"), 0);
+}
+
+static int never(void *state, const char *step, uint64_t done, uint64_t total)
+{
+    (void)state;
+    (void)done;
+    (void)total;
+    fail_msg("%s began", step);
+    return 1;
+}
+
 static void test_existing(void **state)
 {
     static const piece pieces[] = {{OC_ROLE_MODEL, "", "model"}};
@@ -214,6 +265,7 @@ static void test_existing(void **state)
 
     make_bundle(b, "bundle", "source", pieces, 1, NULL);
     assert_int_equal(mkdir(at(b, "out"), 0700), 0);
+    watch = never; /* known before anything is decrypted */
     oc_test_status(decrypt(b, "bundle", "out", &err), ORTCRYPT_E_EXISTS, &err);
     assert_int_equal(rmdir(at(b, "out")), 0); /* still empty */
     assert_int_equal(symlink("elsewhere", at(b, "out")), 0); /* dangling: the name is taken all the same */
@@ -221,6 +273,7 @@ static void test_existing(void **state)
     assert_false(there(b, "elsewhere"));
     assert_int_equal(count_names(b, "out"), 1);
     oc_test_status(decrypt(b, "bundle", "", &err), ORTCRYPT_E_EXISTS, &err); /* the test's folder itself, with a slash */
+    watch = NULL;
 }
 
 typedef struct planter {
@@ -344,6 +397,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_modes, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_extensions, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_no_source, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_folder, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_existing, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_planted_links, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_failures_leave_nothing, bench_setup, bench_teardown),

@@ -250,6 +250,26 @@ static void test_links(void **state)
     same_files(b, "blobs/89ab", "out/tokenizer.json");
 }
 
+/* An input that was looked at and is another file when its turn comes. */
+static void test_input_again(void **state)
+{
+    bench *const b = *state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+
+    put_file(b, "w.bin", 100, 1);
+    put_file(b, "other", 100, 2);
+    oc_input input = OC_INPUT(at(b, "w.bin"));
+    oc_test_ok(oc_input_look(&input, "data file", &err), &err);
+    assert_int_equal(input.size, 100);
+    oc_input_close(&input);
+    oc_test_ok(oc_input_open(&input, &err), &err);
+    oc_test_ok(oc_input_same(&input, &err), &err);
+    oc_input_close(&input);
+    assert_int_equal(rename(at(b, "other"), at(b, "w.bin")), 0);
+    oc_test_status(oc_input_open(&input, &err), ORTCRYPT_E_INPUT, &err);
+    assert_int_equal(input.fd, -1);
+}
+
 /* Offsets and sizes beyond 4 GiB, in a file of holes: only the plan is made. */
 static void test_large_offsets(void **state)
 {
@@ -279,6 +299,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_relocated, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_inlined, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_links, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_input_again, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_large_offsets, bench_setup, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

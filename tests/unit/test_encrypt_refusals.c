@@ -65,6 +65,7 @@ static void test_data_files(void **state)
 static void test_overlap(void **state)
 {
     static const ext touching[] = {{"v", "w.bin", 0, 50}, {"w", "w.bin", 50, 50}};
+    static const ext around_empty[] = {{"v", "w.bin", 0, 20}, {"e", "w.bin", 10, 0}, {"w", "w.bin", 15, 5}};
     static const ext cases[][2] = {
         {{"v", "w.bin", 0, 51}, {"w", "w.bin", 50, 50}}, /* by one byte */
         {{"v", "w.bin", 0, 100}, {"w", "./w.bin", 10, 5}}, /* inside, other spelling */
@@ -81,6 +82,8 @@ static void test_overlap(void **state)
         put_model(b, "net.onnx", &cases[i][0], 1, &cases[i][1], 1);
         REFUSED(b, NULL, ORTCRYPT_E_INPUT, "'v'", "'w'", "overlap", "w.bin");
     }
+    put_model(b, "net.onnx", around_empty, 3, NULL, 0);
+    REFUSED(b, NULL, ORTCRYPT_E_INPUT, "'v'", "'w'", "overlap", "w.bin");
     put_model(b, "net.onnx", touching, 2, NULL, 0);
     oc_test_ok(ortcrypt_encrypt(at(b, "net.onnx"), at(b, "bundle"), b->writer, NULL, NULL, &err), &err);
 }
