@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include "bundle/bundle.h"
-#include "bundle/decrypt_outdir.h"
 #include "unit/bundle_models.h"
 
 /* A part of a bundle that is written by hand: as a publisher with other manners would. */
@@ -64,36 +63,6 @@ static void has(const bench *b, const char *name, const char *content)
 
     assert_string_equal((const char *)data, content);
     free(data);
-}
-
-static void test_plain_names(void **state)
-{
-    static const char *const plain[] = {"a", "a/b", "a.b/c-d", "...", "..a", "a..", ".hidden", "caf\xc3\xa9/x", "-", "a b", "a\nb"};
-    static const char *const not_plain[] = {"", ".", "..", "/", "/a", "a/", "a//b", "./a", "a/.", "../a", "a/..", "a/../b", "a/./b"};
-    char name[600];
-    (void)state;
-
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
-        assert_true(oc_outdir_name_plain(plain[i]));
-    }
-    for (size_t i = 0; i < sizeof not_plain / sizeof not_plain[0]; i++) {
-        assert_false(oc_outdir_name_plain(not_plain[i]));
-    }
-    memset(name, 'n', sizeof name);
-    name[255] = '\0';
-    assert_true(oc_outdir_name_plain(name));
-    name[255] = 'n';
-    name[256] = '\0';
-    assert_false(oc_outdir_name_plain(name));
-    for (size_t i = 0; i < 65; i++) {
-        name[2 * i] = 'd';
-        name[2 * i + 1] = '/';
-    }
-    name[127] = '\0'; /* 64 components */
-    assert_true(oc_outdir_name_plain(name));
-    name[127] = '/';
-    name[129] = '\0';
-    assert_false(oc_outdir_name_plain(name));
 }
 
 static void test_hostile_names(void **state)
@@ -221,30 +190,6 @@ static void test_no_source(void **state)
 
     make_bundle(b, "bundle", "compiled", pieces, 1, NULL);
     oc_test_status(decrypt(b, "bundle", "out", &err), ORTCRYPT_E_NOT_FOUND, &err);
-    assert_int_equal(count_names(b, "out"), 0);
-}
-
-/* The folder refuses what it was promised not to get, and goes away with what is in it. */
-static void test_folder(void **state)
-{
-    static const char *const names[] = {"../escaped", "in/../../escaped", "/escaped", ".."};
-    bench *const b = *state;
-    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
-    oc_outdir *folder = NULL;
-    int fd = -1;
-
-    oc_test_ok(oc_outdir_create(&folder, at(b, "out"), &err), &err);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_int_not_equal(oc_outdir_file(folder, names[i], &fd, &err), ORTCRYPT_OK);
-        assert_int_equal(fd, -1);
-    }
-    assert_false(there(b, "escaped"));
-    oc_test_ok(oc_outdir_file(folder, "a/b/c", &fd, &err), &err);
-    oc_test_ok(oc_outdir_file_close(fd, "a/b/c", &err), &err);
-    oc_test_status(oc_outdir_file(folder, "a/b/c", &fd, &err), ORTCRYPT_E_EXISTS, &err);
-    oc_test_status(oc_outdir_file(folder, "a/b/c/d", &fd, &err), ORTCRYPT_E_EXISTS, &err);
-    oc_test_status(oc_outdir_file(folder, "a/b", &fd, &err), ORTCRYPT_E_EXISTS, &err);
-    oc_outdir_end(folder);
     assert_int_equal(count_names(b, "out"), 0);
 }
 
@@ -391,13 +336,11 @@ static void test_failures_leave_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_names),
         cmocka_unit_test_setup_teardown(test_hostile_names, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_collisions, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_modes, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_extensions, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_no_source, bench_setup, bench_teardown),
-        cmocka_unit_test_setup_teardown(test_folder, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_existing, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_planted_links, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_failures_leave_nothing, bench_setup, bench_teardown),
