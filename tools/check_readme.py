@@ -21,7 +21,8 @@ def main():
         sys.exit("README.md has 150 lines or more")
     program = re.search(r"^```c\n(.*?)^```$", text, re.S | re.M)[1]
     deps = os.environ["ORTCRYPT_DEPS"]
-    runtime = sorted(glob.glob(os.path.join(deps, "ort", "*", "libonnxruntime.so.*")))[-1]
+    runtime = max(glob.glob(os.path.join(deps, "ort", "*", "libonnxruntime.so.*")),
+                  key=lambda path: [int(n) for n in re.findall(r"\d+", os.path.basename(path))])
     command_line = os.path.join(os.environ["ORTCRYPT_BUILD"], "ortcrypt")
     with tempfile.TemporaryDirectory() as folder:
         hello, key, bundle = (os.path.join(folder, name) for name in ("hello", "key.txt", "model.ortc"))
