@@ -129,9 +129,11 @@ static ortcrypt_status refuse_json(const json_error_t *why, ortcrypt_error *err)
 {
     const char *sentence = "is no JSON";
 
-    switch (json_error_code(why)) {
-    case json_error_out_of_memory:
+    /* jansson has no place for most lacks of memory; the few it calls a syntax error cannot be told apart */
+    if (why->line < 0) {
         return oc_fail_memory(err, 0, "the manifest");
+    }
+    switch (json_error_code(why)) {
     case json_error_duplicate_key:
         sentence = "has a member twice";
         break;

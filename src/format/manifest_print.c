@@ -8,160 +8,162 @@
 #include "format/dtype.h"
 
 /*
- * Sets a member of an object, taking `value` over. A NULL object or value (no memory, or no UTF-8) makes *ok false and stays
- * false, so that a printer is a list of members with one check at its end.
+ * Sets a member of an object, taking `value` over. Texts were checked, so a NULL object or value is a lack of memory; that stays
+ * in *st, and a printer is a list of members with one check at its end.
  */
-static void put(bool *ok, json_t *object, const char *key, json_t *value)
+static void put(ortcrypt_status *st, json_t *object, const char *key, json_t *value)
 {
-    if (json_object_set_new(object, key, value) != 0) {
-        *ok = false;
+    if (json_object_set_new(object, key, value) != 0 && *st == ORTCRYPT_OK) {
+        *st = ORTCRYPT_E_NO_MEMORY;
     }
 }
 
-static void put_hex(bool *ok, json_t *object, const char *key, const uint8_t *bytes, size_t len)
+static void append(ortcrypt_status *st, json_t *array, json_t *value)
+{
+    if (json_array_append_new(array, value) != 0 && *st == ORTCRYPT_OK) {
+        *st = ORTCRYPT_E_NO_MEMORY;
+    }
+}
+
+static void put_hex(ortcrypt_status *st, json_t *object, const char *key, const uint8_t *bytes, size_t len)
 {
     char hex[2 * OC_LEAF_LEN + 1];
 
     oc_hex_encode(hex, bytes, len);
-    put(ok, object, key, json_string(hex));
+    put(st, object, key, json_string(hex));
 }
 
-static void put_text(bool *ok, json_t *object, const char *key, const char *text)
+static void put_text(ortcrypt_status *st, json_t *object, const char *key, const char *text)
 {
     if (text != NULL) {
-        put(ok, object, key, json_string(text));
+        put(st, object, key, json_string(text));
     }
 }
 
-static void put_pairs(bool *ok, json_t *object, const char *key, const oc_pair *pairs, size_t count)
+static void put_pairs(ortcrypt_status *st, json_t *object, const char *key, const oc_pair *pairs, size_t count)
 {
     json_t *const list = json_object();
 
     for (size_t i = 0; i < count; i++) {
-        put(ok, list, pairs[i].key, json_string(pairs[i].value));
+        put(st, list, pairs[i].key, json_string(pairs[i].value));
     }
-    put(ok, object, key, list);
+    put(st, object, key, list);
 }
 
-static void put_extensions(bool *ok, json_t *object, const oc_pair *pairs, size_t count)
+static void put_extensions(ortcrypt_status *st, json_t *object, const oc_pair *pairs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        put(ok, object, pairs[i].key, json_loads(pairs[i].value, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL));
+        json_error_t why;
+        json_t *const value = json_loads(pairs[i].value, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
+        if (value == NULL && why.line >= 0 && *st == ORTCRYPT_OK) {
+            *st = ORTCRYPT_E_INVALID;
+        }
+        put(st, object, pairs[i].key, value);
     }
 }
 
-static json_t *print_asset(bool *ok, const oc_asset *a)
+static json_t *print_asset(ortcrypt_status *st, const oc_asset *a)
 {
     json_t *const object = json_object();
     json_t *const pieces = json_array();
     char hex[2 * OC_LEAF_LEN + 1];
 
-    put(ok, object, "size", json_integer((json_int_t)a->size));
-    put_hex(ok, object, "object", a->object, OC_LEAF_LEN);
+    put(st, object, "size", json_integer((json_int_t)a->size));
+    put_hex(st, object, "object", a->object, OC_LEAF_LEN);
     for (size_t i = 0; i < a->piece_count; i++) {
         oc_hex_encode(hex, a->pieces[i], OC_LEAF_LEN);
-        if (json_array_append_new(pieces, json_string(hex)) != 0) {
-            *ok = false;
-        }
+        append(st, pieces, json_string(hex));
     }
-    put(ok, object, "pieces", pieces);
-    put_extensions(ok, object, a->extensions, a->extension_count);
+    put(st, object, "pieces", pieces);
+    put_extensions(st, object, a->extensions, a->extension_count);
     return object;
 }
 
-static json_t *print_part(bool *ok, const oc_part *p)
+static json_t *print_part(ortcrypt_status *st, const oc_part *p)
 {
     json_t *const object = json_object();
 
-    put(ok, object, "role", json_string(oc_role_text(p->role)));
-    put(ok, object, "name", json_string(p->name));
-    put_hex(ok, object, "asset", p->asset, OC_ASSET_ID_LEN);
-    put_extensions(ok, object, p->extensions, p->extension_count);
+    put(st, object, "role", json_string(oc_role_text(p->role)));
+    put(st, object, "name", json_string(p->name));
+    put_hex(st, object, "asset", p->asset, OC_ASSET_ID_LEN);
+    put_extensions(st, object, p->extensions, p->extension_count);
     return object;
 }
 
-static json_t *print_tensor(bool *ok, const oc_tensor *t)
+static json_t *print_tensor(ortcrypt_status *st, const oc_tensor *t)
 {
     json_t *const object = json_object();
     json_t *const shape = json_array();
 
-    put(ok, object, "name", json_string(t->name));
-    put(ok, object, "dtype", json_string(oc_dtype_text(t->dtype)));
+    put(st, object, "name", json_string(t->name));
+    put(st, object, "dtype", json_string(oc_dtype_text(t->dtype)));
     for (size_t i = 0; i < t->rank; i++) {
-        if (json_array_append_new(shape, json_integer((json_int_t)t->shape[i])) != 0) {
-            *ok = false;
-        }
+        append(st, shape, json_integer((json_int_t)t->shape[i]));
     }
-    put(ok, object, "shape", shape);
-    put_hex(ok, object, "asset", t->asset, OC_ASSET_ID_LEN);
-    put(ok, object, "offset", json_integer((json_int_t)t->offset));
-    put(ok, object, "length", json_integer((json_int_t)t->length));
-    put_extensions(ok, object, t->extensions, t->extension_count);
+    put(st, object, "shape", shape);
+    put_hex(st, object, "asset", t->asset, OC_ASSET_ID_LEN);
+    put(st, object, "offset", json_integer((json_int_t)t->offset));
+    put(st, object, "length", json_integer((json_int_t)t->length));
+    put_extensions(st, object, t->extensions, t->extension_count);
     return object;
 }
 
-static json_t *print_variant(bool *ok, const oc_variant *v)
+static json_t *print_variant(ortcrypt_status *st, const oc_variant *v)
 {
     json_t *const object = json_object();
     json_t *const parts = json_array();
     json_t *const tensors = json_array();
 
-    put(ok, object, "id", json_string(v->id));
-    put(ok, object, "kind", json_string(v->kind));
-    put_text(ok, object, "ep", v->ep);
-    put_text(ok, object, "ep_version", v->ep_version);
-    put_text(ok, object, "runtime", v->runtime);
-    put_text(ok, object, "device", v->device);
-    put_text(ok, object, "compatibility", v->compatibility);
+    put(st, object, "id", json_string(v->id));
+    put(st, object, "kind", json_string(v->kind));
+    put_text(st, object, "ep", v->ep);
+    put_text(st, object, "ep_version", v->ep_version);
+    put_text(st, object, "runtime", v->runtime);
+    put_text(st, object, "device", v->device);
+    put_text(st, object, "compatibility", v->compatibility);
     if (v->option_count != 0) {
-        put_pairs(ok, object, "options", v->options, v->option_count);
+        put_pairs(st, object, "options", v->options, v->option_count);
     }
     if (v->embed != -1) {
-        put(ok, object, "embed", json_integer(v->embed));
+        put(st, object, "embed", json_integer(v->embed));
     }
     if (v->verified != -1) {
-        put(ok, object, "verified", json_boolean(v->verified));
+        put(st, object, "verified", json_boolean(v->verified));
     }
     for (size_t i = 0; i < v->part_count; i++) {
-        if (json_array_append_new(parts, print_part(ok, &v->parts[i])) != 0) {
-            *ok = false;
-        }
+        append(st, parts, print_part(st, &v->parts[i]));
     }
-    put(ok, object, "parts", parts);
+    put(st, object, "parts", parts);
     for (size_t i = 0; i < v->tensor_count; i++) {
-        if (json_array_append_new(tensors, print_tensor(ok, &v->tensors[i])) != 0) {
-            *ok = false;
-        }
+        append(st, tensors, print_tensor(st, &v->tensors[i]));
     }
-    put(ok, object, "tensors", tensors);
-    put_extensions(ok, object, v->extensions, v->extension_count);
+    put(st, object, "tensors", tensors);
+    put_extensions(st, object, v->extensions, v->extension_count);
     return object;
 }
 
-static json_t *print_manifest(bool *ok, const oc_manifest *m)
+static json_t *print_manifest(ortcrypt_status *st, const oc_manifest *m)
 {
     json_t *const object = json_object();
     json_t *const assets = json_object();
     json_t *const variants = json_array();
     char id[2 * OC_ASSET_ID_LEN + 1];
 
-    put(ok, object, "format", json_string("ortcrypt/1"));
-    put_hex(ok, object, "bundle", m->bundle_id, OC_BUNDLE_ID_LEN);
-    put(ok, object, "sequence", json_integer((json_int_t)m->sequence));
-    put(ok, object, "creator", json_string(m->creator));
-    put_pairs(ok, object, "labels", m->labels, m->label_count);
+    put(st, object, "format", json_string("ortcrypt/1"));
+    put_hex(st, object, "bundle", m->bundle_id, OC_BUNDLE_ID_LEN);
+    put(st, object, "sequence", json_integer((json_int_t)m->sequence));
+    put(st, object, "creator", json_string(m->creator));
+    put_pairs(st, object, "labels", m->labels, m->label_count);
     for (size_t i = 0; i < m->asset_count; i++) {
         oc_hex_encode(id, m->assets[i].id, OC_ASSET_ID_LEN);
-        put(ok, assets, id, print_asset(ok, &m->assets[i]));
+        put(st, assets, id, print_asset(st, &m->assets[i]));
     }
-    put(ok, object, "assets", assets);
+    put(st, object, "assets", assets);
     for (size_t i = 0; i < m->variant_count; i++) {
-        if (json_array_append_new(variants, print_variant(ok, &m->variants[i])) != 0) {
-            *ok = false;
-        }
+        append(st, variants, print_variant(st, &m->variants[i]));
     }
-    put(ok, object, "variants", variants);
-    put_extensions(ok, object, m->extensions, m->extension_count);
+    put(st, object, "variants", variants);
+    put_extensions(st, object, m->extensions, m->extension_count);
     return object;
 }
 
@@ -183,16 +185,17 @@ ortcrypt_status oc_manifest_print(const oc_manifest *manifest, oc_buf *out, ortc
 {
     const size_t before = out->len;
     sink s = {out, ORTCRYPT_OK, err};
-    bool ok = true;
+    ortcrypt_status made = ORTCRYPT_OK;
 
     ortcrypt_status st = oc_manifest_check(manifest, ORTCRYPT_E_INVALID, err);
     if (st != ORTCRYPT_OK) {
         return st;
     }
-    json_t *const tree = print_manifest(&ok, manifest);
-    if (tree == NULL || !ok) {
-        /* texts were checked, so what is left is an x- member that is no JSON, or memory */
-        st = oc_fail(err, ORTCRYPT_E_INVALID, "the manifest has a member that is no JSON, or memory ran out");
+    json_t *const tree = print_manifest(&made, manifest);
+    if (made == ORTCRYPT_E_INVALID) {
+        st = oc_fail(err, made, "the manifest has a member x-... that is no JSON");
+    } else if (tree == NULL || made != ORTCRYPT_OK) {
+        st = oc_fail_memory(err, 0, "the manifest's text");
     } else if (json_dump_callback(tree, write_text, &s, JSON_COMPACT) != 0) {
         st = s.status != ORTCRYPT_OK ? s.status : oc_fail_memory(err, 0, "the manifest's text");
     }

@@ -246,15 +246,11 @@ static oc_asset asset_of(uint64_t size, uint8_t last)
     return a;
 }
 
-static void builds(void **state)
+static oc_manifest *manifest_of_five(void)
 {
-    (void)state;
     static const uint8_t id[OC_BUNDLE_ID_LEN] = {1};
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
     oc_manifest *m = NULL;
-    oc_manifest *back = NULL;
-    oc_variant *v = NULL;
-    oc_buf text = OC_BUF(OC_MANIFEST_MAX);
 
     oc_test_ok(oc_manifest_new(&m, id, &err), &err);
     for (int i = 0; i < 5; i++) {
@@ -262,6 +258,18 @@ static void builds(void **state)
         oc_test_ok(oc_manifest_add_asset(m, &a, &err), &err);
         assert_null(a.pieces);
     }
+    return m;
+}
+
+static void builds_assets(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    oc_manifest *m = manifest_of_five();
+
+    assert_int_equal(m->sequence, 1);
+    assert_memory_equal(m->creator, "ortcrypt ", 9);
+    assert_string_equal(m->creator + 9, ortcrypt_version());
     for (int i = 0; i < 5; i++) {
         assert_int_equal(m->assets[i].id[15], i);
     }
@@ -272,6 +280,15 @@ static void builds(void **state)
     twice.size = 1048576; /* makes two pieces */
     oc_test_status(oc_manifest_add_asset(m, &twice, &err), ORTCRYPT_E_INVALID, &err);
     free(twice.pieces);
+    oc_manifest_free(m);
+}
+
+static void builds_variants(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    oc_manifest *m = manifest_of_five();
+    oc_variant *v = NULL;
 
     oc_test_ok(oc_manifest_add_variant(m, "a", "compiled", &v, &err), &err);
     oc_test_status(oc_manifest_add_variant(m, "a", "source", &v, &err), ORTCRYPT_E_INVALID, &err);
@@ -284,32 +301,47 @@ static void builds(void **state)
     oc_test_status(oc_variant_add_part(v, OC_ROLE_EXTRA, "", m->assets[2].id, &err), ORTCRYPT_E_INVALID, &err);
     oc_test_status(oc_variant_add_part(v, OC_ROLE_EXTRA, "\xff", m->assets[2].id, &err), ORTCRYPT_E_INVALID, &err);
     oc_test_status(oc_variant_add_part(v, OC_ROLE_MODEL, "m", m->assets[2].id, &err), ORTCRYPT_E_INVALID, &err);
+    oc_test_ok(oc_pair_add(&v->options, &v->option_count, "k", "v", &err), &err);
+    oc_test_status(oc_pair_add(&v->options, &v->option_count, "k", "w", &err), ORTCRYPT_E_INVALID, &err);
+    oc_manifest_free(m);
+}
 
+/* What the parser would refuse is not printed, and nothing is appended. */
+static void prints_only_what_parses(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    oc_manifest *m = manifest_of_five();
+    oc_manifest *back = NULL;
+    oc_variant *v = NULL;
+    oc_buf text = OC_BUF(OC_MANIFEST_MAX);
     char name[] = "w";
     uint64_t shape[] = {5, 5};
     oc_tensor t = {.name = name, .dtype = 22, .shape = shape, .rank = 2, .offset = 87, .length = 13}; /* 25 int4 */
+
+    oc_test_ok(oc_manifest_add_variant(m, "a", "compiled", &v, &err), &err);
     oc_test_ok(oc_variant_add_tensor(v, &t, &err), &err);
     t.length = 12;
     oc_test_status(oc_variant_add_tensor(v, &t, &err), ORTCRYPT_E_INVALID, &err);
-    oc_test_ok(oc_pair_add(&v->options, &v->option_count, "k", "v", &err), &err);
-    oc_test_status(oc_pair_add(&v->options, &v->option_count, "k", "w", &err), ORTCRYPT_E_INVALID, &err);
     v->verified = 0;
-
     oc_test_ok(oc_manifest_print(m, &text, &err), &err);
     oc_test_ok(oc_manifest_parse(&back, OC_SPAN(text.data, text.len), &err), &err);
     assert_int_equal(back->variants[0].tensors[0].length, 13);
     assert_int_equal(back->variants[0].verified, 0);
-    assert_string_equal(oc_pair_get(back->variants[0].options, 1, "k"), "v");
     oc_manifest_free(back);
 
-    /* what the parser would refuse is not printed, and nothing is appended */
     const size_t before = text.len;
-    m->variants[0].tensors[0].offset = 88;
+    v->tensors[0].offset = 88;
     oc_test_status(oc_manifest_print(m, &text, &err), ORTCRYPT_E_INVALID, &err);
-    m->variants[0].tensors[0].offset = 87;
+    v->tensors[0].offset = 87;
     m->sequence = 0;
     oc_test_status(oc_manifest_print(m, &text, &err), ORTCRYPT_E_INVALID, &err);
     m->sequence = 1;
+    oc_test_ok(oc_pair_add(&m->extensions, &m->extension_count, "x-a", "{no JSON", &err), &err);
+    oc_test_status(oc_manifest_print(m, &text, &err), ORTCRYPT_E_INVALID, &err);
+    assert_non_null(strstr(err.message, "no JSON"));
+    m->extensions[0].value[0] = '"';
+    m->extensions[0].value[7] = '"'; /* now a string */
     text.max = before + 10;
     oc_test_status(oc_manifest_print(m, &text, &err), ORTCRYPT_E_LIMIT, &err);
     assert_int_equal(text.len, before);
@@ -337,8 +369,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parses_every_member), cmocka_unit_test(prints_the_same_text), cmocka_unit_test(one_vector_per_rule),
-        cmocka_unit_test(accepts_the_limits),  cmocka_unit_test(every_cut_is_refused), cmocka_unit_test(builds),
-        cmocka_unit_test(counts_pieces),
+        cmocka_unit_test(accepts_the_limits),  cmocka_unit_test(every_cut_is_refused), cmocka_unit_test(builds_assets),
+        cmocka_unit_test(builds_variants),     cmocka_unit_test(prints_only_what_parses), cmocka_unit_test(counts_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

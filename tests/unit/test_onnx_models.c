@@ -18,7 +18,7 @@
 
 #include "format/onnx.h"
 
-#define MUTATIONS "6000"
+#define MUTATIONS "3000"
 
 static json_t *tensor_json(const oc_onnx_tensor *t)
 {
