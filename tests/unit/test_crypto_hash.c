@@ -81,7 +81,13 @@ static void refusal(void **state)
     ortcrypt_status st = oc_hkdf(out, 255 * 32 + 1, OC_HASH_SHA256, OC_SPAN_STR("k"), OC_SPAN_STR("s"), OC_SPAN_STR("i"), &err);
     assert_int_equal(st, ORTCRYPT_E_UNSUPPORTED);
     assert_memory_equal(err.message, "OpenSSL refused HKDF: ", 22);
+    ERR_raise(ERR_LIB_USER, ERR_R_PASSED_INVALID_ARGUMENT);
+    ERR_raise(ERR_LIB_USER, ERR_R_MALLOC_FAILURE);
+    assert_int_equal(oc_libcrypto_fail(&err, "a thing"), ORTCRYPT_E_NO_MEMORY);
+    assert_string_equal(err.message, "OpenSSL refused a thing: malloc failure");
     assert_int_equal(ERR_peek_error(), 0);
+    ERR_raise(ERR_LIB_USER, ERR_R_PASSED_INVALID_ARGUMENT);
+    assert_int_equal(oc_libcrypto_fail(&err, "a thing"), ORTCRYPT_E_UNSUPPORTED);
     free(out);
 }
 
