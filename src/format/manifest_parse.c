@@ -124,6 +124,24 @@ static ortcrypt_status parse_root(json_t *root, oc_manifest *m, ortcrypt_error *
     return st == ORTCRYPT_OK ? oc_manifest_check(m, ORTCRYPT_E_NOT_AUTHENTIC, err) : st;
 }
 
+/* A minus sign outside strings: jansson takes -0 for 0 and keeps no trace of it. */
+static bool has_minus(oc_span json)
+{
+    bool string = false;
+
+    for (size_t i = 0; i < json.len; i++) {
+        const uint8_t c = json.data[i];
+        if (c == '"') {
+            string = !string;
+        } else if (c == '\\' && string) {
+            i++;
+        } else if (c == '-' && !string) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* jansson's own words would quote the text. */
 static ortcrypt_status refuse_json(const json_error_t *why, ortcrypt_error *err)
 {
@@ -176,6 +194,9 @@ ortcrypt_status oc_manifest_parse(oc_manifest **out, oc_span json, ortcrypt_erro
     }
     json_t *root = json_loadb((const char *)json.data, json.len, JSON_REJECT_DUPLICATES, &why);
     ortcrypt_status st = root == NULL ? refuse_json(&why, err) : parse_root(root, m, err);
+    if (st == ORTCRYPT_OK && has_minus(json)) {
+        st = oc_json_refuse(NULL, err, "has a number that is no integer between 0 and 2^53-1");
+    }
     json_decref(root);
     if (st != ORTCRYPT_OK) {
         oc_manifest_free(m);

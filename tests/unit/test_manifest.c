@@ -178,6 +178,8 @@ static const vector vectors[] = {
     {"\"shape\":[2,3]", "\"shape\":[2,\"3\"]", "shape[1] is no integer"},
     {"\"shape\":[2,3]", "\"shape\":[2,4]", "length is not what its dtype and shape give"},
     {"\"shape\":[2,3]", "\"shape\":6", "shape is no array"},
+    {"\"offset\":0", "\"offset\":-0", "no integer"},
+    {"{\"format\"", "\xef\xbb\xbf{\"format\"", "no JSON"},
     {"\"offset\":0", "\"offset\":1", "tensors[0] ends outside its asset"},
     {"\"offset\":0", "\"offset\":9007199254740991", "tensors[0] ends outside its asset"},
     {"\"name\":\"w\"", "\"name\":\"\"", "tensors[0].name is no name"},
@@ -215,6 +217,7 @@ static void accepts_the_limits(void **state)
                              "1,1,1,1,1,1,1,1,1,1,1,1,1,6]", NULL},
         {"\"dtype\":\"float\",\"shape\":[2,3]", "\"dtype\":\"uint4\",\"shape\":[47]", NULL},
         {"\"embed\":0,\"verified\":true,", "", NULL},
+        {"\"ortcrypt 0.1.0\"", "\"a-0 \\\" -0 \\\\\"", NULL},
         {"\"size\":24,\"object\"", " \"size\" : 24 , \"object\"", NULL},
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
