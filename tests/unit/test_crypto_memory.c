@@ -24,6 +24,9 @@
 
 #ifndef SANITIZED
 
+/* seen by libcrypto, although the build hides symbols */
+#define SEEN __attribute__((visibility("default")))
+
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *memory, size_t size);
@@ -43,28 +46,28 @@ static bool fails(void)
     return true;
 }
 
-void *malloc(size_t size)
+SEEN void *malloc(size_t size)
 {
     void *memory = fails() ? NULL : __libc_malloc(size);
     live += memory != NULL;
     return memory;
 }
 
-void *calloc(size_t count, size_t size)
+SEEN void *calloc(size_t count, size_t size)
 {
     void *memory = fails() ? NULL : __libc_calloc(count, size);
     live += memory != NULL;
     return memory;
 }
 
-void *realloc(void *memory, size_t size)
+SEEN void *realloc(void *memory, size_t size)
 {
     void *grown = fails() ? NULL : __libc_realloc(memory, size);
     live += grown != NULL && memory == NULL;
     return grown;
 }
 
-void free(void *memory)
+SEEN void free(void *memory)
 {
     live -= memory != NULL;
     __libc_free(memory);
@@ -181,7 +184,7 @@ static void sweep(const char *name, ortcrypt_status (*run)(ortcrypt_error *err))
         assert_true(failed || st == ORTCRYPT_OK);
     }
     print_message("%s: %ld allocations\n", name, at - 1);
-    assert_true(at > 2);
+    assert_true(at > 5); /* fewer: OpenSSL's own were not counted */
 }
 
 static void allocations(void **state)
