@@ -26,6 +26,9 @@ static ortcrypt_status refuse_line(const char *line, size_t len, size_t number, 
     if (begins(line, len, "AGE-PLUGIN-")) {
         st = oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "line %zu of %s is the identity of a plugin", number, what);
         oc_hint(err, "open the key file with age and its plugin, through an unwrap callback or command");
+    } else if (oc_age_identity_foreign(line, len)) {
+        st = oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "line %zu of %s is an identity of another type than X25519", number, what);
+        oc_hint(err, "open the key file with an age that knows this type, through an unwrap callback or command");
     } else if (begins(line, len, "age-encryption.org/") || begins(line, len, "-----BEGIN AGE")) {
         st = oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "%s is an encrypted identity file", what);
         oc_hint(err, "decrypt it with age and hand over the result through a pipe");

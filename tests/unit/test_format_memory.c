@@ -26,6 +26,9 @@ extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *memory, size_t size);
 extern void __libc_free(void *memory);
 
+/* The build hides symbols; hidden ones would replace the allocator for this program alone, not for libjansson. */
+#define SEEN __attribute__((visibility("default")))
+
 static bool counting;
 static long until_failure; /* allocations that still succeed; < 0: all */
 static bool failed;
@@ -44,28 +47,28 @@ static bool fails(void)
     return true;
 }
 
-void *malloc(size_t size)
+SEEN void *malloc(size_t size)
 {
     void *memory = fails() ? NULL : __libc_malloc(size);
     live += memory != NULL;
     return memory;
 }
 
-void *calloc(size_t count, size_t size)
+SEEN void *calloc(size_t count, size_t size)
 {
     void *memory = fails() ? NULL : __libc_calloc(count, size);
     live += memory != NULL;
     return memory;
 }
 
-void *realloc(void *memory, size_t size)
+SEEN void *realloc(void *memory, size_t size)
 {
     void *grown = fails() ? NULL : __libc_realloc(memory, size);
     live += grown != NULL && memory == NULL;
     return grown;
 }
 
-void free(void *memory)
+SEEN void free(void *memory)
 {
     live -= memory != NULL;
     __libc_free(memory);

@@ -161,6 +161,7 @@ static void identity_texts(void **state)
         {" %s\n", ORTCRYPT_E_INPUT, "line 1"},
         {"age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z\n", ORTCRYPT_E_INPUT, "recipient"},
         {"AGE-PLUGIN-YUBIKEY-1QQ\n", ORTCRYPT_E_UNSUPPORTED, "plugin"},
+        {"AGE-SECRET-KEY-PQ-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQAE0WQE\n", ORTCRYPT_E_UNSUPPORTED, "another type"},
         {"-----BEGIN OPENSSH PRIVATE KEY-----\n", ORTCRYPT_E_UNSUPPORTED, "ssh"},
         {"age-encryption.org/v1\n-> scrypt x 18\n", ORTCRYPT_E_UNSUPPORTED, "encrypted identity"},
     };
