@@ -25,14 +25,24 @@ static ortcrypt_status fail_extension(const oc_variant *variant, const char *key
                    what);
 }
 
+/* An extension's value: text that the manifest's parser has printed, so that only memory can be missing. */
+static ortcrypt_status load_extension(json_t **json, const char *raw, ortcrypt_error *err)
+{
+    *json = json_loads(raw, JSON_DECODE_ANY, NULL);
+    return *json != NULL ? ORTCRYPT_OK : oc_fail_memory(err, strlen(raw), "an extension of the manifest");
+}
+
 static ortcrypt_status read_model_name(char **name, const oc_variant *variant, ortcrypt_error *err)
 {
     const char *const raw = oc_pair_get(variant->extensions, variant->extension_count, "x-file-name");
     if (raw == NULL) {
         return oc_strdup(name, DEFAULT_MODEL_NAME, err);
     }
-    json_t *const json = json_loads(raw, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-    ortcrypt_status status = ORTCRYPT_OK;
+    json_t *json = NULL;
+    ortcrypt_status status = load_extension(&json, raw, err);
+    if (status != ORTCRYPT_OK) {
+        return status;
+    }
     if (!json_is_string(json) || !oc_name_valid(json_string_value(json), json_string_length(json))) {
         status = fail_extension(variant, "x-file-name", "a file name", err);
     } else {
@@ -52,7 +62,11 @@ static ortcrypt_status read_original(const oc_asset **asset, const oc_manifest *
     if (raw == NULL) {
         return ORTCRYPT_OK;
     }
-    json_t *const json = json_loads(raw, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    json_t *json = NULL;
+    const ortcrypt_status status = load_extension(&json, raw, err);
+    if (status != ORTCRYPT_OK) {
+        return status;
+    }
     const json_t *const member = json_object_get(json, "asset");
     const oc_asset *found = NULL;
     if (json_object_size(json) == 1 && json_is_string(member) &&

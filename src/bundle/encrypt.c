@@ -123,7 +123,7 @@ static ortcrypt_status store_assets(encryption *run, ortcrypt_error *err)
     for (size_t i = 0; status == ORTCRYPT_OK && i < plan->extra_count; i++) {
         status = store_input(run, &plan->extras[i].input, run->extra_ids[i], err);
     }
-    return status;
+    return status == ORTCRYPT_OK ? oc_progress_sum_end(&run->sum, err) : status;
 }
 
 static ortcrypt_status add_extensions(const encryption *run, oc_variant *variant, ortcrypt_error *err)

@@ -3,6 +3,12 @@
 
 #include <stddef.h>
 
+/* A total that was estimated never shows as more than all of it. */
+static uint64_t shown(const oc_progress_sum *sum, uint64_t done)
+{
+    return sum->total != 0 && done > sum->total ? sum->total : done;
+}
+
 static void sum_notice(void *state, const char *sentence)
 {
     const oc_progress_sum *const sum = state;
@@ -19,7 +25,7 @@ static int sum_progress(void *state, const char *step, uint64_t done, uint64_t t
     if (sum->user == NULL || sum->user->progress == NULL) {
         return 0;
     }
-    return sum->user->progress(sum->user->state, sum->step, sum->done + done, sum->total);
+    return sum->user->progress(sum->user->state, sum->step, shown(sum, sum->done + done), sum->total);
 }
 
 ortcrypt_status oc_progress_sum_start(oc_progress_sum *sum, const ortcrypt_monitor *user, const char *step, uint64_t total,
@@ -33,5 +39,10 @@ ortcrypt_status oc_progress_sum_start(oc_progress_sum *sum, const ortcrypt_monit
 ortcrypt_status oc_progress_sum_add(oc_progress_sum *sum, uint64_t len, ortcrypt_error *err)
 {
     sum->done += len;
-    return oc_progress(sum->user, sum->step, sum->done, sum->total, err);
+    return oc_progress(sum->user, sum->step, shown(sum, sum->done), sum->total, err);
+}
+
+ortcrypt_status oc_progress_sum_end(oc_progress_sum *sum, ortcrypt_error *err)
+{
+    return sum->done == sum->total ? ORTCRYPT_OK : oc_progress(sum->user, sum->step, sum->total, sum->total, err);
 }

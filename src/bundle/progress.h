@@ -19,5 +19,7 @@ typedef struct oc_progress_sum {
 ortcrypt_status oc_progress_sum_start(oc_progress_sum *sum, const ortcrypt_monitor *user, const char *step, uint64_t total,
                                       ortcrypt_error *err);
 ortcrypt_status oc_progress_sum_add(oc_progress_sum *sum, uint64_t len, ortcrypt_error *err);
+/* Everything is done, whatever the total was estimated to be. */
+ortcrypt_status oc_progress_sum_end(oc_progress_sum *sum, ortcrypt_error *err);
 
 #endif

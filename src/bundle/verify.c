@@ -176,7 +176,8 @@ static ortcrypt_status note_unreferenced(verification *run, const ortcrypt_monit
     return ORTCRYPT_OK;
 }
 
-static ortcrypt_status check_assets(verification *run, const ortcrypt_monitor *monitor, ortcrypt_error *err)
+/* `limited`: the caller has set the longest asset himself. */
+static ortcrypt_status check_assets(verification *run, bool limited, const ortcrypt_monitor *monitor, ortcrypt_error *err)
 {
     const oc_manifest *const manifest = run->bundle->manifest;
     uint64_t total = 0;
@@ -185,6 +186,9 @@ static ortcrypt_status check_assets(verification *run, const ortcrypt_monitor *m
         total += manifest->assets[i].size;
     }
     oc_bundle_require_leaves(run->bundle);
+    if (!limited) {
+        run->bundle->max_asset_len = UINT64_MAX; /* assets stream by: memory is no limit */
+    }
     ortcrypt_status status = oc_progress_sum_start(&run->sum, monitor, "verifying", total, err);
     for (size_t i = 0; status == ORTCRYPT_OK && i < manifest->asset_count; i++) {
         status = check_asset(run, &manifest->assets[i], err);
@@ -244,6 +248,7 @@ ortcrypt_status ortcrypt_bundle_verify(const char *path, const ortcrypt_keyring 
                                        const ortcrypt_open_options *options, char **json, ortcrypt_error *err)
 {
     verification run = {.storage = {.key_error = ORTCRYPT_ERROR_INIT}, .first_error = ORTCRYPT_ERROR_INIT};
+    ortcrypt_open_options given;
     oc_open_params params;
     oc_store *store = NULL;
     char *text = NULL;
@@ -254,7 +259,10 @@ ortcrypt_status ortcrypt_bundle_verify(const char *path, const ortcrypt_keyring 
     if (json != NULL) {
         *json = NULL;
     }
-    ortcrypt_status status = oc_open_params_read(&params, options, err);
+    ortcrypt_status status = oc_options_copy(&given, sizeof given, options, "ortcrypt_open_options", err);
+    if (status == ORTCRYPT_OK) {
+        status = oc_open_params_read(&params, options, err);
+    }
     if (status == ORTCRYPT_OK && keyring == NULL) {
         status = oc_store_open(&store, path, err);
     } else if (status == ORTCRYPT_OK) {
@@ -273,7 +281,8 @@ ortcrypt_status ortcrypt_bundle_verify(const char *path, const ortcrypt_keyring 
     oc_report_start(&run.report);
     oc_storage_json(&run.storage, path, &run.report);
     run.damaged = json_array();
-    status = run.bundle == NULL ? check_storage(&run, store, params.monitor, err) : check_assets(&run, params.monitor, err);
+    status = run.bundle == NULL ? check_storage(&run, store, params.monitor, err)
+                                : check_assets(&run, given.max_asset_len != 0, params.monitor, err);
     if (status == ORTCRYPT_OK) {
         write_report(&run);
         status = oc_report_finish(&run.report, &text, err);
