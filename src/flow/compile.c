@@ -109,6 +109,7 @@ static ortcrypt_status compile_source(ortcrypt_output *output, ortcrypt_error *e
     OrtSessionOptions *options = NULL;
     oc_region model = {0};
     size_t model_len = 0;
+    bool direct = false;
 
     ortcrypt_status st = oc_options_new(&options, output->runtime, o->base, err);
     if (st == ORTCRYPT_OK) {
@@ -119,7 +120,7 @@ static ortcrypt_status compile_source(ortcrypt_output *output, ortcrypt_error *e
         st = oc_supply_load(output->source, o->monitor, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_supply_add(output->source, output->runtime, options, err);
+        st = oc_supply_add(output->source, output->runtime, options, &direct, err);
     }
     if (st == ORTCRYPT_OK) {
         st = oc_supply_model(output->source, &model, &model_len, o->monitor, err);

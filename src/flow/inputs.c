@@ -7,10 +7,6 @@
 
 #include "flow/flow.h"
 
-/* From 1.31 on ORT can use the buffers in place; before, it ignores the entry and copies. */
-#define DIRECT_ENTRY "session.use_external_initializer_file_buffers_directly"
-#define DIRECT_MINOR 31
-
 static ortcrypt_status plan_files(ortcrypt_inputs *inputs, ortcrypt_error *err)
 {
     const oc_variant *const variant = inputs->variant;
@@ -72,7 +68,6 @@ ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, 
                               const oc_variant *variant, OrtSessionOptions *options, const ortcrypt_monitor *monitor,
                               ortcrypt_error *err)
 {
-    const OrtApi *const api = ortcrypt_runtime_api(runtime);
     ortcrypt_inputs *inputs = calloc(1, sizeof(*inputs));
 
     if (inputs == NULL) {
@@ -86,14 +81,10 @@ ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, 
     oc_bundle_hold(bundle);
     ortcrypt_status st = oc_supply_open(&inputs->supply, bundle, variant, err);
     if (st == ORTCRYPT_OK) {
-        inputs->direct = oc_runtime_minor(runtime) >= DIRECT_MINOR && inputs->supply->file_count != 0;
         st = oc_supply_load(inputs->supply, monitor, err);
     }
-    if (st == ORTCRYPT_OK && inputs->direct) {
-        st = oc_ort_check(runtime, api->AddSessionConfigEntry(options, DIRECT_ENTRY, "1"), err, "Runtime");
-    }
     if (st == ORTCRYPT_OK) {
-        st = oc_supply_add(inputs->supply, runtime, options, err);
+        st = oc_supply_add(inputs->supply, runtime, options, &inputs->direct, err);
     }
     if (st == ORTCRYPT_OK) {
         st = set_read_callback(inputs, options, err);

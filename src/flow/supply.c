@@ -4,6 +4,10 @@
 
 #include "flow/supply.h"
 
+/* From 1.31 on ORT can use the buffers in place; before, it copies and does not know the entry. */
+#define DIRECT_ENTRY "session.use_external_initializer_file_buffers_directly"
+#define DIRECT_MINOR 31
+
 static int compare_edits(const void *a, const void *b)
 {
     const oc_onnx_edit *const x = a;
@@ -139,20 +143,16 @@ ortcrypt_status oc_supply_load(oc_supply *supply, const ortcrypt_monitor *monito
 }
 
 ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
-                              ortcrypt_error *err)
+                              bool *direct, ortcrypt_error *err)
 {
+    const OrtApi *const api = ortcrypt_runtime_api(runtime);
     const size_t count = supply->file_count;
-    const char **names = NULL;
-    char **buffers = NULL;
-    size_t *lens = NULL;
+    const bool in_place = oc_runtime_minor(runtime) >= DIRECT_MINOR && count != 0;
+    const char **names = calloc(count + 1, sizeof(*names));
+    char **buffers = calloc(count + 1, sizeof(*buffers));
+    size_t *lens = calloc(count + 1, sizeof(*lens));
     ortcrypt_status st = ORTCRYPT_OK;
 
-    if (count == 0) {
-        return ORTCRYPT_OK;
-    }
-    names = calloc(count, sizeof(*names));
-    buffers = calloc(count, sizeof(*buffers));
-    lens = calloc(count, sizeof(*lens));
     if (names == NULL || buffers == NULL || lens == NULL) {
         st = oc_fail_memory(err, count * sizeof(*lens), "the list of external files");
         goto out;
@@ -162,10 +162,16 @@ ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *r
         buffers[i] = (char *)supply->files[i].region.data;
         lens[i] = supply->files[i].region.len;
     }
-    st = oc_ort_check(runtime,
-                      ortcrypt_runtime_api(runtime)->AddExternalInitializersFromFilesInMemory(options, names, buffers,
-                                                                                              lens, count),
-                      err, "Runtime");
+    if (in_place) {
+        st = oc_ort_check(runtime, api->AddSessionConfigEntry(options, DIRECT_ENTRY, "1"), err, "Runtime");
+    }
+    if (st == ORTCRYPT_OK && count != 0) {
+        st = oc_ort_check(runtime, api->AddExternalInitializersFromFilesInMemory(options, names, buffers, lens, count), err,
+                          "Runtime");
+    }
+    if (st == ORTCRYPT_OK) {
+        *direct = in_place;
+    }
 out:
     free(names);
     free(buffers);

@@ -34,9 +34,12 @@ void oc_supply_free(oc_supply *supply); /* wipes; NULL is allowed */
 
 /* Decrypts every file into a region of its own. */
 ortcrypt_status oc_supply_load(oc_supply *supply, const ortcrypt_monitor *monitor, ortcrypt_error *err);
-/* Names the regions to the options. ORT reads them until CreateSession or CompileModel returns, or longer (direct). */
+/*
+ * Names the regions to the options. ORT reads them until CreateSession or CompileModel returns; *direct: for as long as the
+ * session lives.
+ */
 ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
-                              ortcrypt_error *err);
+                              bool *direct, ortcrypt_error *err);
 void oc_supply_drop_files(oc_supply *supply); /* wipes the regions */
 
 /* The model as ORT gets it, in *region; *len bytes of it. */
