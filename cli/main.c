@@ -4,10 +4,12 @@
  * argv goes through the two tables (table.c) to one cmd_<verb>; its status and sentence come back and become the error lines and
  * the exit code. Data goes to standard output, everything else to standard error.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "terminal.h"
@@ -97,11 +99,25 @@ static ortcrypt_status dispatch(int argc, char **argv, ortcrypt_error *err)
     return verb != NULL ? run_verb(verb, argc, argv, err) : unknown_verb(word, err);
 }
 
+/*
+ * A standard stream that is closed would be the next file's descriptor, and messages would land in a bundle. It becomes /dev/null,
+ * opened the wrong way round, so that using it is an error as before.
+ */
+static void fill_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0) {
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY); /* the lowest free one: fd */
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
     ortcrypt_error flush_err = ORTCRYPT_ERROR_INIT;
     const struct rlimit no_core = {0, 0}; /* a core file would hold keys and plaintext */
+    fill_standard_streams();
     (void)setenv("ORT_DISABLE_TELEMETRY", "1", 1); /* before ONNX Runtime is loaded: it writes model metadata to disk else */
     (void)setrlimit(RLIMIT_CORE, &no_core);
     cli_terminal_start();

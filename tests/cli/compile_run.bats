@@ -278,7 +278,7 @@ END
     SECRET=$(cat "$KEY")
     run ortcrypt run "$F/add.ortc" --random 1 -i env:SECRET --ort ./spy.so
     [ -s environ.seen ]
-    refute grep -aq 'AGE-SECRET-KEY-1[A-Z]' environ.seen
+    refute grep -aq AGE-SECRET-KEY environ.seen
     tr '\0' '\n' <environ.seen | grep -q '^HOME='
 }
 

@@ -153,3 +153,28 @@ setup() { common_setup; }
     fails 2 'quote is not closed' encrypt "$F/m/add.onnx" -o b --recipient-command "age -r 'x"
     [ -z "$(ls)" ]
 }
+
+@test "closed standard streams: no message lands in a file" {
+    run bash -c "'$ORTCRYPT' encrypt '$F/m/add.onnx' -o b -r '$R' >&- 2>&- <&-"
+    [ "$status" = 6 ] # the result could not be printed
+    ortcrypt verify b -i "$KEY" >/dev/null
+    run bash -c "'$ORTCRYPT' keygen >&- 2>&-"
+    [ "$status" = 6 ]
+    run bash -c "'$ORTCRYPT' keygen -o key.txt 2>&- <&-"
+    [ "$status" = 0 ]
+    [ "$(wc -l <key.txt)" = 3 ]
+}
+
+@test "Ctrl-C at the passphrase: exit code 1, the terminal echoes again" {
+    cat >session <<END
+stty -a >before
+trap : INT
+"$ORTCRYPT" encrypt "$F/m/add.onnx" -o b -p
+echo "code \$?"
+stty -a >after
+END
+    run "$PYTHON" "$BATS_TEST_DIRNAME/on_terminal.py" 'Passphrase: ' $'half\x03' -- bash session
+    grep -q '^code 1' <<<"$output"
+    cmp before after
+    [ ! -e b ]
+}
