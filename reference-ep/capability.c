@@ -8,20 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lists.h"
-#include "names.h"
-#include "reference_ep.h"
+#include "node_fit.h"
 
-enum {
-    CARRIED_MAX = 127, /* bytes: larger initializers are kept outside the protobuf by ORT */
-    BODIES_MINOR = 30  /* the first runtime on which engines with bodies were seen to work; 1.24 is known not to */
-};
-
-static bool own_domain(const char *domain)
-{
-    return domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0 || strcmp(domain, "ai.onnx.ml") == 0 ||
-           strcmp(domain, "com.microsoft") == 0;
-}
+enum { TYPED_MINOR = 32 }; /* see collect_read_by_bodies */
 
 OrtStatus *oc_ref_is_own_context(const OrtApi *api, const OrtNode *node, bool *own)
 {
@@ -43,151 +32,6 @@ OrtStatus *oc_ref_is_own_context(const OrtApi *api, const OrtNode *node, bool *o
     }
     free(source);
     return status;
-}
-
-/* Missing optional values count as tensors. */
-static OrtStatus *all_tensors(const OrtApi *api, const oc_ref_values *values, bool *all)
-{
-    *all = true;
-    for (size_t i = 0; i < values->count && *all; i++) {
-        const char *name = NULL;
-        const OrtTypeInfo *type = NULL;
-        const OrtTensorTypeAndShapeInfo *tensor = NULL;
-        ONNXTensorElementDataType element = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
-        OrtStatus *status = oc_ref_value_name(api, values->items[i], &name);
-        if (status == NULL && name[0] == '\0') {
-            continue;
-        }
-        if (status == NULL) {
-            status = api->GetValueInfoTypeInfo(values->items[i], &type);
-        }
-        if (status == NULL && type != NULL) {
-            status = api->CastTypeInfoToTensorInfo(type, &tensor); /* NULL for other types */
-        }
-        if (status == NULL && tensor != NULL) {
-            status = api->GetTensorElementType(tensor, &element);
-        }
-        if (status != NULL) {
-            return status;
-        }
-        *all = tensor != NULL && oc_ref_onnx_type(element) != 0;
-    }
-    return NULL;
-}
-
-static OrtStatus *values_fit(const OrtApi *api, const OrtNode *node, bool *fit)
-{
-    oc_ref_values inputs = {NULL, 0};
-    oc_ref_values outputs = {NULL, 0};
-    OrtStatus *status = oc_ref_node_inputs(api, node, &inputs);
-    if (status == NULL) {
-        status = all_tensors(api, &inputs, fit);
-    }
-    if (status == NULL && *fit) {
-        status = oc_ref_node_outputs(api, node, &outputs);
-    }
-    if (status == NULL && *fit) {
-        status = all_tensors(api, &outputs, fit);
-    }
-    free(inputs.items);
-    free(outputs.items);
-    return status;
-}
-
-/* An engine can hold everything in a node's bodies, and *heavy: ORT could not write them (see is_taken). */
-static OrtStatus *bodies_fit(const OrtApi *api, const OrtNode *node, bool *fit, bool *heavy);
-
-static OrtStatus *weighs_much(const OrtApi *api, const OrtGraph *graph, bool *heavy)
-{
-    oc_ref_values initializers = {NULL, 0};
-    OrtStatus *status = oc_ref_graph_initializers(api, graph, &initializers);
-    for (size_t i = 0; i < initializers.count && status == NULL && !*heavy; i++) {
-        const OrtValue *value = NULL;
-        size_t len = 0;
-        status = api->ValueInfo_GetInitializerValue(initializers.items[i], &value);
-        if (status == NULL && value != NULL) {
-            status = oc_ref_tensor_size(api, value, &len);
-        }
-        *heavy = *heavy || len > CARRIED_MAX;
-    }
-    free(initializers.items);
-    return status;
-}
-
-static OrtStatus *body_fits(const OrtApi *api, const OrtGraph *graph, bool *fit, bool *heavy)
-{
-    oc_ref_nodes nodes = {NULL, 0};
-    OrtStatus *status = weighs_much(api, graph, heavy);
-    if (status == NULL) {
-        status = oc_ref_graph_nodes(api, graph, &nodes);
-    }
-    for (size_t i = 0; i < nodes.count && status == NULL && *fit; i++) {
-        const char *domain = NULL;
-        status = api->Node_GetDomain(nodes.items[i], &domain);
-        if (status == NULL) {
-            status = oc_ref_attributes_known(api, nodes.items[i], fit);
-        }
-        *fit = *fit && status == NULL && own_domain(domain);
-        if (status == NULL && *fit) {
-            status = bodies_fit(api, nodes.items[i], fit, heavy);
-        }
-    }
-    free(nodes.items);
-    return status;
-}
-
-static OrtStatus *bodies_fit(const OrtApi *api, const OrtNode *node, bool *fit, bool *heavy)
-{
-    oc_ref_bodies bodies = {NULL, NULL, 0};
-    OrtStatus *status = oc_ref_node_bodies(api, node, &bodies);
-    for (size_t i = 0; i < bodies.count && status == NULL && *fit; i++) {
-        status = body_fits(api, bodies.items[i], fit, heavy);
-    }
-    oc_ref_bodies_free(&bodies);
-    return status;
-}
-
-/*
- * Nodes with bodies (If, Loop, Scan) stay with the CPU EP, with one exception: up to 1.32.0 ORT cannot write a compiled model
- * in which such a node stays and has a weight of more than 127 bytes in a body (it stumbles over its own in-memory mark), so
- * when a compiled model is made, those go into an engine. Not on old runtimes: 1.24 does not tell a fused node what bodies read.
- */
-static OrtStatus *body_owner_taken(const oc_ref_ep *self, const OrtNode *node, bool *taken)
-{
-    const bool wanted = self->options.make_context && self->factory->minor >= BODIES_MINOR;
-    bool fit = true;
-    bool heavy = false;
-    *taken = false;
-    OrtStatus *const status = wanted ? bodies_fit(self->factory->api, node, &fit, &heavy) : NULL;
-    *taken = status == NULL && fit && heavy;
-    return status;
-}
-
-static OrtStatus *is_taken(const oc_ref_ep *self, const OrtNode *node, bool *taken)
-{
-    const OrtApi *const api = self->factory->api;
-    const char *op_type = NULL;
-    const char *domain = NULL;
-    size_t subgraphs = 0;
-    *taken = false;
-    OrtStatus *status = api->Node_GetDomain(node, &domain);
-    if (status == NULL) {
-        status = api->Node_GetOperatorType(node, &op_type);
-    }
-    if (status == NULL) {
-        status = api->Node_GetNumSubgraphs(node, &subgraphs);
-    }
-    if (status != NULL || !own_domain(domain) || strcmp(op_type, "EPContext") == 0) {
-        return status;
-    }
-    bool known = true;
-    if (subgraphs != 0) {
-        status = body_owner_taken(self, node, &known);
-    }
-    if (status == NULL && known) {
-        status = oc_ref_attributes_known(api, node, &known);
-    }
-    return status == NULL && known ? values_fit(api, node, taken) : status;
 }
 
 /* drop_constants: an engine that is made now holds the weights; one that was made before has them as inputs if they turned up since. */
@@ -298,15 +142,49 @@ static OrtStatus *finish(const oc_ref_factory *factory, const oc_ref_nodes *node
     return status;
 }
 
+/*
+ * What the bodies of nodes that stay with the CPU EP read. Before 1.32 ORT does not know the type of such a value when an
+ * EPContext node makes it, so the nodes that make them stay too.
+ */
+static OrtStatus *collect_read_by_bodies(const oc_ref_ep *self, const oc_ref_nodes *nodes, oc_ref_names *names)
+{
+    const OrtApi *const api = self->factory->api;
+    const bool wanted = self->options.make_context && self->factory->minor < TYPED_MINOR;
+    const oc_ref_names none = {NULL, 0, 0};
+    OrtStatus *status = NULL;
+    for (size_t i = 0; wanted && i < nodes->count && status == NULL; i++) {
+        size_t bodies = 0;
+        bool taken = true;
+        oc_ref_values read = {NULL, 0};
+        status = api->Node_GetNumSubgraphs(nodes->items[i], &bodies);
+        if (status == NULL && bodies != 0) {
+            status = oc_ref_node_taken(self, nodes->items[i], &none, &taken);
+        }
+        if (status == NULL && !taken) {
+            status = oc_ref_node_implicit_inputs(api, nodes->items[i], &read);
+        }
+        for (size_t k = 0; k < read.count && status == NULL; k++) {
+            const char *name = NULL;
+            status = oc_ref_value_name(api, read.items[k], &name);
+            if (status == NULL && oc_ref_names_add(names, name) < 0) {
+                status = no_memory(api);
+            }
+        }
+        free(read.items);
+    }
+    return status;
+}
+
 static OrtStatus *take_runs(const oc_ref_ep *self, const oc_ref_nodes *nodes, OrtEpGraphSupportInfo *info)
 {
     const OrtApi *const api = self->factory->api;
     const size_t limit = self->options.max_nodes != 0 ? self->options.max_nodes : SIZE_MAX;
     run current = {0, 0, false, {NULL, 0, 0}};
-    OrtStatus *status = NULL;
+    oc_ref_names read_by_bodies = {NULL, 0, 0};
+    OrtStatus *status = collect_read_by_bodies(self, nodes, &read_by_bodies);
     for (size_t i = 0; i < nodes->count && status == NULL; i++) {
         bool taken = false;
-        status = is_taken(self, nodes->items[i], &taken);
+        status = oc_ref_node_taken(self, nodes->items[i], &read_by_bodies, &taken);
         if (status == NULL && !taken) {
             status = finish(self->factory, nodes, info, &current);
         }
@@ -321,6 +199,7 @@ static OrtStatus *take_runs(const oc_ref_ep *self, const oc_ref_nodes *nodes, Or
         status = finish(self->factory, nodes, info, &current);
     }
     oc_ref_names_free(&current.made);
+    oc_ref_names_free(&read_by_bodies);
     return status;
 }
 
