@@ -2,6 +2,7 @@
  * bundle/open.c: opening a bundle. In: a folder's files through the store, untrusted. Out: an ortcrypt_bundle that owns the
  * store, the key and the authenticated manifest. Order: docs/format.md, sections 1, 4 and 5.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,8 +157,8 @@ static ortcrypt_status read_key_file(ortcrypt_bundle *bundle, const char *name, 
     if (st == ORTCRYPT_E_LIMIT) {
         return oc_fail(err, ORTCRYPT_E_FORMAT, "%s/%s is no key file: it is longer than %u bytes", path, name, OC_AGE_FILE_MAX);
     }
-    if (st == ORTCRYPT_E_IO && cause.sys_errno == 0) {
-        /* a folder or a FIFO in its place */
+    if (st == ORTCRYPT_E_IO && (cause.sys_errno == 0 || cause.sys_errno == ELOOP || cause.sys_errno == ENXIO)) {
+        /* a folder, a FIFO, a link to itself or a socket in its place */
         return oc_fail(err, ORTCRYPT_E_FORMAT, "%s: it is no key file", cause.message);
     }
     if (st != ORTCRYPT_OK && err != NULL) {

@@ -1,5 +1,6 @@
 /* Several at once: two writers, writers beside readers, collection, asset writers on threads, sources that break. */
 #include <pthread.h>
+#include <sched.h>
 
 #include "bundle_fixture.h"
 
@@ -188,25 +189,37 @@ static void writers_on_several_threads(void **state)
     oc_txn_end(txn);
 }
 
-static ortcrypt_status broken_source(void *state, uint64_t offset, void *buffer, size_t len, ortcrypt_error *err)
+typedef struct test_source {
+    uint64_t limit; /* bytes from which reading fails */
+    atomic_int readers;
+    bool crowded; /* two threads were in read at once */
+} test_source;
+
+static ortcrypt_status read_source(void *state, uint64_t offset, void *buffer, size_t len, ortcrypt_error *err)
 {
+    test_source *const source = state;
+    source->crowded = source->crowded || atomic_fetch_add(&source->readers, 1) != 0;
     memset(buffer, 7, len);
-    return offset >= *(uint64_t *)state ? oc_fail(err, ORTCRYPT_E_INPUT, "the file shrank") : ORTCRYPT_OK;
+    sched_yield();
+    atomic_fetch_sub(&source->readers, 1);
+    return offset >= source->limit ? oc_fail(err, ORTCRYPT_E_INPUT, "the file shrank") : ORTCRYPT_OK;
 }
 
 static void a_source_that_breaks(void **state)
 {
     fixture *const f = *state;
     oc_txn *txn = NULL;
-    uint64_t limit = 5 * PIECE;
+    test_source inner = {.limit = 5 * PIECE};
     uint8_t id[OC_ASSET_ID_LEN];
-    const oc_source source = {broken_source, &limit, 9 * PIECE};
+    const oc_source source = {read_source, &inner, 40 * PIECE};
     oc_test_ok(oc_txn_create(&txn, f->path, f->keyring, &f->err), &f->err);
+    oc_txn_set_threads(txn, 4);
     oc_test_status(oc_txn_put_source(txn, &source, "encrypting", NULL, id, &f->err), ORTCRYPT_E_INPUT, &f->err);
     assert_string_equal(f->err.message, "the file shrank");
     assert_int_equal(oc_txn_manifest(txn)->asset_count, 0);
-    limit = UINT64_MAX;
+    inner.limit = UINT64_MAX;
     oc_test_ok(oc_txn_put_source(txn, &source, "encrypting", NULL, id, &f->err), &f->err);
+    assert_false(inner.crowded);
     oc_txn_end(txn);
 }
 

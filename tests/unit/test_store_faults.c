@@ -118,6 +118,12 @@ static void expect_io(const fixture *f, ortcrypt_status st)
     }
 }
 
+/* After the commit, old files are deleted as far as that goes: opening a folder for it is the one call that may fail unheard. */
+static bool only_cleaning_failed(void)
+{
+    return faults.failed == NULL || strcmp(faults.failed, "openat") == 0;
+}
+
 static void a_new_bundle(void **state)
 {
     fixture *const f = *state;
@@ -130,6 +136,7 @@ static void a_new_bundle(void **state)
         oc_txn_end(txn);
         disarm();
         if (st == ORTCRYPT_OK) {
+            assert_true(only_cleaning_failed());
             fixture_close(f, fixture_open(f, NULL));
             oc_test_rm_rf(f->path);
         } else {
@@ -169,6 +176,7 @@ static void an_existing_bundle(void **state)
         disarm();
         bundle = fixture_open(f, NULL);
         ortcrypt_bundle_get_info(bundle, &info);
+        assert_true(st != ORTCRYPT_OK || only_cleaning_failed());
         if (st != ORTCRYPT_OK) {
             failures++;
             if (st != ORTCRYPT_E_FORMAT) { /* what cannot be opened may be no bundle */
