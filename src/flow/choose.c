@@ -160,9 +160,9 @@ static const oc_variant *find_source(const oc_manifest *manifest)
 /* The caller's EP, else the one the named variant was compiled for, else none (the CPU EP). */
 static const char *find_ep(const oc_manifest *manifest, const ortcrypt_session_options *options)
 {
-    const char *ep = options != NULL ? options->ep : NULL;
+    const char *ep = options->ep;
 
-    if (ep == NULL && options != NULL && options->variant != NULL) {
+    if (ep == NULL && options->variant != NULL) {
         const oc_variant *const variant = oc_manifest_find_variant(manifest, options->variant);
         ep = variant != NULL ? variant->ep : NULL;
     }
@@ -173,8 +173,8 @@ ortcrypt_status oc_choose(oc_choice *out, ortcrypt_runtime *runtime, const ortcr
                           const ortcrypt_session_options *options, ortcrypt_error *err)
 {
     const oc_manifest *const manifest = oc_bundle_manifest(bundle);
-    const ortcrypt_monitor *const monitor = options != NULL ? options->monitor : NULL;
-    const char *const id = options != NULL ? options->variant : NULL;
+    const ortcrypt_monitor *const monitor = options->monitor;
+    const char *const id = options->variant;
     oc_choice choice = {NULL, find_ep(manifest, options), NULL};
     ortcrypt_status st = ORTCRYPT_OK;
 

@@ -40,6 +40,12 @@ ortcrypt_status oc_route_check(const ortcrypt_runtime *runtime, const char *ep, 
 /* The device of an EP that is used: the first NPU, else the first GPU, else the first. */
 ortcrypt_status oc_choose_device(const OrtEpDevice **out, ortcrypt_runtime *runtime, const char *ep, ortcrypt_error *err);
 
+/* The caller's options (NULL: defaults), checked; strings stay the caller's. ORTCRYPT_E_INVALID otherwise. */
+ortcrypt_status oc_session_options_read(ortcrypt_session_options *out, const ortcrypt_session_options *options,
+                                        ortcrypt_error *err);
+ortcrypt_status oc_compile_options_read(ortcrypt_compile_options *out, const ortcrypt_compile_options *options,
+                                        ortcrypt_error *err);
+
 /* A clone of `base` (or new options), safe to use: see oc_options_guard. Released by the caller. */
 ortcrypt_status oc_options_new(OrtSessionOptions **out, const ortcrypt_runtime *runtime, const OrtSessionOptions *base,
                                ortcrypt_error *err);

@@ -129,7 +129,7 @@ ortcrypt_status ortcrypt_inputs_open(ortcrypt_inputs **inputs, ortcrypt_runtime 
                                      OrtSessionOptions *session_options, const ortcrypt_session_options *options,
                                      ortcrypt_error *err)
 {
-    const ortcrypt_monitor *const monitor = options != NULL ? options->monitor : NULL;
+    ortcrypt_session_options o;
     ortcrypt_inputs *made = NULL;
     oc_choice choice;
 
@@ -137,15 +137,18 @@ ortcrypt_status ortcrypt_inputs_open(ortcrypt_inputs **inputs, ortcrypt_runtime 
         return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_inputs_open needs a runtime, a bundle and session options");
     }
     *inputs = NULL;
-    ortcrypt_status st = oc_choose(&choice, runtime, bundle, options, err);
+    ortcrypt_status st = oc_session_options_read(&o, options, err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_choose(&choice, runtime, bundle, &o, err);
+    }
     if (st == ORTCRYPT_OK) {
         st = oc_options_guard(runtime, session_options, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_inputs_new(&made, runtime, bundle, choice.variant, session_options, monitor, err);
+        st = oc_inputs_new(&made, runtime, bundle, choice.variant, session_options, o.monitor, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_inputs_read_model(made, "the application creates the session", monitor, err);
+        st = oc_inputs_read_model(made, "the application creates the session", o.monitor, err);
     }
     if (st == ORTCRYPT_OK) {
         *inputs = made;

@@ -4,6 +4,38 @@
 
 #include "flow/flow.h"
 
+static ortcrypt_status check_pairs(const char *const *keys, const char *const *values, size_t count, ortcrypt_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (keys == NULL || values == NULL || keys[i] == NULL || values[i] == NULL) {
+            return oc_fail(err, ORTCRYPT_E_INVALID, "option %zu of the execution provider has no key or no value", i);
+        }
+    }
+    return ORTCRYPT_OK;
+}
+
+ortcrypt_status oc_session_options_read(ortcrypt_session_options *out, const ortcrypt_session_options *options,
+                                        ortcrypt_error *err)
+{
+    const ortcrypt_status st = oc_options_copy(out, sizeof(*out), options, "ortcrypt_session_options", err);
+
+    return st == ORTCRYPT_OK ? check_pairs(out->ep_option_keys, out->ep_option_values, out->ep_option_count, err) : st;
+}
+
+ortcrypt_status oc_compile_options_read(ortcrypt_compile_options *out, const ortcrypt_compile_options *options,
+                                        ortcrypt_error *err)
+{
+    const ortcrypt_status st = oc_options_copy(out, sizeof(*out), options, "ortcrypt_compile_options", err);
+
+    if (st == ORTCRYPT_OK && (out->ep == NULL || out->ep[0] == '\0')) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "compiling needs the name of an execution provider");
+    }
+    if (st == ORTCRYPT_OK && (unsigned)out->rewrite > ORTCRYPT_REWRITE_APPEND) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_compile_options.rewrite is none of its values");
+    }
+    return st == ORTCRYPT_OK ? check_pairs(out->ep_option_keys, out->ep_option_values, out->ep_option_count, err) : st;
+}
+
 /* Configuration entries that name a file ORT or an EP then writes, or that make an EP share data with other sessions. */
 static const char *const writing_entries[] = {
     "session.optimized_model_filepath",

@@ -107,10 +107,16 @@ ortcrypt_status ortcrypt_output_open(ortcrypt_output **output, ortcrypt_runtime 
                                      const ortcrypt_keyring *keyring, const ortcrypt_compile_options *options,
                                      ortcrypt_error *err)
 {
-    if (output == NULL || runtime == NULL || bundle_path == NULL || options == NULL || options->ep == NULL) {
-        return oc_fail(err, ORTCRYPT_E_INVALID, "compiling needs a runtime, a bundle and the name of an execution provider");
+    ortcrypt_compile_options o;
+
+    if (output == NULL || runtime == NULL || bundle_path == NULL || keyring == NULL) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "compiling needs a runtime, a bundle and a keyring");
     }
     *output = NULL;
+    ortcrypt_status st = oc_compile_options_read(&o, options, err);
+    if (st != ORTCRYPT_OK) {
+        return st;
+    }
     ortcrypt_output *made = calloc(1, sizeof(*made));
     if (made == NULL) {
         return oc_fail_memory(err, sizeof(*made), "compiling");
@@ -118,7 +124,7 @@ ortcrypt_status ortcrypt_output_open(ortcrypt_output **output, ortcrypt_runtime 
     (void)pthread_mutex_init(&made->lock, NULL);
     made->runtime = runtime;
     oc_runtime_hold(runtime);
-    const ortcrypt_status st = begin(made, bundle_path, keyring, options, err);
+    st = begin(made, bundle_path, keyring, &o, err);
     if (st == ORTCRYPT_OK) {
         *output = made;
         made = NULL;

@@ -111,7 +111,7 @@ static ortcrypt_status create(ortcrypt_session *session, const char *ep, const O
 ortcrypt_status ortcrypt_session_open(ortcrypt_session **session, ortcrypt_runtime *runtime, ortcrypt_bundle *bundle,
                                       const ortcrypt_session_options *options, ortcrypt_error *err)
 {
-    const ortcrypt_monitor *const monitor = options != NULL ? options->monitor : NULL;
+    ortcrypt_session_options o;
     OrtSessionOptions *ort_options = NULL;
     ortcrypt_session *made = NULL;
     oc_choice choice;
@@ -120,7 +120,10 @@ ortcrypt_status ortcrypt_session_open(ortcrypt_session **session, ortcrypt_runti
         return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_session_open needs a runtime and a bundle");
     }
     *session = NULL;
-    ortcrypt_status st = oc_choose(&choice, runtime, bundle, options, err);
+    ortcrypt_status st = oc_session_options_read(&o, options, err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_choose(&choice, runtime, bundle, &o, err);
+    }
     if (st != ORTCRYPT_OK) {
         return st;
     }
@@ -130,17 +133,17 @@ ortcrypt_status ortcrypt_session_open(ortcrypt_session **session, ortcrypt_runti
     }
     st = oc_strdup(&made->ep, choice.ep != NULL ? choice.ep : OC_EP_CPU_NAME, err);
     if (st == ORTCRYPT_OK) {
-        st = oc_options_new(&ort_options, runtime, options != NULL ? options->base : NULL, err);
+        st = oc_options_new(&ort_options, runtime, o.base, err);
     }
     if (st == ORTCRYPT_OK && choice.ep != NULL) {
-        st = oc_options_append_ep(runtime, ort_options, choice.device, options->ep_option_keys, options->ep_option_values,
-                                  options->ep_option_count, err);
+        st = oc_options_append_ep(runtime, ort_options, choice.device, o.ep_option_keys, o.ep_option_values,
+                                  o.ep_option_count, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_inputs_new(&made->inputs, runtime, bundle, choice.variant, ort_options, monitor, err);
+        st = oc_inputs_new(&made->inputs, runtime, bundle, choice.variant, ort_options, o.monitor, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = create(made, choice.ep, ort_options, monitor, err);
+        st = create(made, choice.ep, ort_options, o.monitor, err);
     }
     if (st == ORTCRYPT_OK) {
         *session = made;

@@ -104,7 +104,7 @@ static ortcrypt_status check_telemetry(ortcrypt_runtime *runtime, const ortcrypt
     const char *const value = getenv("ORT_DISABLE_TELEMETRY");
 
     runtime->telemetry_off = value != NULL && strcmp(value, "1") == 0;
-    runtime->telemetry_accepted = options != NULL && options->accept_telemetry;
+    runtime->telemetry_accepted = options->accept_telemetry;
     if (runtime->minor < OC_RUNTIME_TELEMETRY_MINOR || runtime->telemetry_off || runtime->telemetry_accepted) {
         return ORTCRYPT_OK;
     }
@@ -188,7 +188,7 @@ static ortcrypt_status make_env(ortcrypt_runtime *runtime, OrtEnv *env, const or
         runtime->env = env;
         return ORTCRYPT_OK;
     }
-    if (options != NULL && options->log_level >= 1 && options->log_level <= ORT_LOGGING_LEVEL_FATAL + 1) {
+    if (options->log_level != 0) {
         level = (OrtLoggingLevel)(options->log_level - 1);
     }
     const ortcrypt_status st = oc_ort_check(
@@ -217,13 +217,36 @@ static void free_runtime(ortcrypt_runtime *runtime)
     free(runtime);
 }
 
+/* The caller's options (NULL: defaults) in *out; members of newer versions must be zero. */
+static ortcrypt_status read_options(ortcrypt_runtime_options *out, const ortcrypt_runtime_options *options, ortcrypt_error *err)
+{
+    *out = (ortcrypt_runtime_options){.struct_size = sizeof(*out)};
+    if (options == NULL) {
+        return ORTCRYPT_OK;
+    }
+    if (options->struct_size != sizeof(*out)) { /* there is one version of this struct so far */
+        return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_runtime_options.struct_size is %zu, not sizeof(ortcrypt_runtime_options)",
+                       options->struct_size);
+    }
+    if (options->log_level < 0 || options->log_level > ORT_LOGGING_LEVEL_FATAL + 1) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_runtime_options.log_level is %d, not 0 to %d", options->log_level,
+                       ORT_LOGGING_LEVEL_FATAL + 1);
+    }
+    *out = *options;
+    return ORTCRYPT_OK;
+}
+
 static ortcrypt_status start(ortcrypt_runtime **out, const OrtApiBase *base, const char *library, OrtEnv *env,
                              const ortcrypt_runtime_options *options, ortcrypt_error *err)
 {
-    const ortcrypt_monitor *const monitor = options != NULL ? options->monitor : NULL;
-    ortcrypt_status st = ORTCRYPT_OK;
-    ortcrypt_runtime *runtime = calloc(1, sizeof(*runtime));
+    ortcrypt_runtime *runtime = NULL;
+    ortcrypt_runtime_options o;
 
+    ortcrypt_status st = read_options(&o, options, err);
+    if (st != ORTCRYPT_OK) {
+        return st;
+    }
+    runtime = calloc(1, sizeof(*runtime));
     if (runtime == NULL) {
         return oc_fail_memory(err, sizeof(*runtime), "a runtime");
     }
@@ -235,7 +258,7 @@ static ortcrypt_status start(ortcrypt_runtime **out, const OrtApiBase *base, con
         st = read_version(runtime, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = check_telemetry(runtime, options, err);
+        st = check_telemetry(runtime, &o, err);
     }
     if (st == ORTCRYPT_OK) {
         runtime->api = base->GetApi(runtime->api_version);
@@ -246,10 +269,10 @@ static ortcrypt_status start(ortcrypt_runtime **out, const OrtApiBase *base, con
         }
     }
     if (st == ORTCRYPT_OK) {
-        st = find_callbacks(runtime, monitor, err);
+        st = find_callbacks(runtime, o.monitor, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = make_env(runtime, env, options, err);
+        st = make_env(runtime, env, &o, err);
     }
     if (st == ORTCRYPT_OK) {
         *out = runtime;

@@ -230,7 +230,7 @@ RIG_MODEL_UNUSED static void rig_sequence_model_write(const char *dir)
 }
 
 /* Writes <dir>/model.onnx and, with external data, <dir>/w.bin. */
-static void rig_model_write(const char *dir, const rig_model *spec)
+RIG_MODEL_UNUSED static void rig_model_write(const char *dir, const rig_model *spec)
 {
     const float scale = 0.01f;
     const int64_t zero = 0;
@@ -278,6 +278,66 @@ static void rig_model_write(const char *dir, const rig_model *spec)
         free(path);
     }
     free(file.data);
+}
+
+/* For models as an EP writes them. */
+typedef struct node {
+    const char *context; /* NULL: no attribute */
+    int embed;
+    int main;
+} node;
+
+RIG_MODEL_UNUSED static void add_attribute(pb *to, const char *name, const char *text, int value)
+{
+    pb attribute = {NULL, 0};
+
+    pb_text(&attribute, 1, name);
+    if (text != NULL) {
+        pb_text(&attribute, 4, text);
+        pb_int(&attribute, 20, 3);
+    } else {
+        pb_int(&attribute, 3, (uint64_t)value);
+        pb_int(&attribute, 20, 2);
+    }
+    pb_message(to, 5, &attribute);
+}
+
+/* A compiled model with these EPContext nodes; `external`: an initializer that refers to a file. */
+RIG_MODEL_UNUSED static pb compiled_model(const node *nodes, size_t count, const char *external)
+{
+    const rig_model spec = {.external = true, .location = external};
+    pb model = {NULL, 0};
+    pb graph = {NULL, 0};
+    pb opset = {NULL, 0};
+    pb file = {NULL, 0};
+
+    for (size_t i = 0; i < count; i++) {
+        pb context = {NULL, 0};
+        pb_text(&context, 1, "x");
+        pb_text(&context, 2, i == 0 ? "y" : "z");
+        pb_text(&context, 4, "EPContext");
+        pb_text(&context, 7, "com.microsoft");
+        add_attribute(&context, "main_context", NULL, nodes[i].main);
+        add_attribute(&context, "embed_mode", NULL, nodes[i].embed);
+        add_attribute(&context, "source", "OrtcryptReference", 0);
+        if (nodes[i].context != NULL) {
+            add_attribute(&context, "ep_cache_context", nodes[i].context, 0);
+        }
+        pb_message(&graph, 1, &context);
+    }
+    if (external != NULL) {
+        add_floats(&graph, &file, &spec, "w", 16, 16, 1);
+    }
+    pb_text(&graph, 2, "compiled");
+    add_value(&graph, 11, "x", MODEL_IN);
+    add_value(&graph, 12, "y", MODEL_OUT);
+    pb_int(&model, 1, 8);
+    pb_text(&opset, 1, "");
+    pb_int(&opset, 2, 17);
+    pb_message(&model, 8, &opset);
+    pb_message(&model, 7, &graph);
+    free(file.data);
+    return model;
 }
 
 #endif
