@@ -22,7 +22,9 @@ static void print_result(const ortcrypt_compile_result *result, const char *runt
     cli_print_row(9, "compiled", "variant %s of %s, with %s on ONNX Runtime %s", result->variant, path, ep, runtime_version);
     cli_print_row(9, "nodes", "%zu, %zu of them compiled", result->node_count, result->ep_context_count);
     cli_print_row(9, "blobs", "%zu, %s", result->blob_count, size);
-    cli_print_row(9, "weights", "%zu stored by themselves", result->initializer_count);
+    if (result->initializer_count != 0) {
+        cli_print_row(9, "weights", "%zu stored by themselves", result->initializer_count);
+    }
     cli_print_row(9, "checked", "%s", result->verified ? "it loads" : "not loaded (unverified)");
     cli_print_info(&result->bundle);
 }

@@ -44,7 +44,7 @@ static void print_report(const json_t *all)
     cli_print_row(WIDTH, "checked", "%lld %s, %s", (long long)json_integer_value(json_object_get(checked, with_key ? "assets" : "objects")),
                   with_key ? "files opened and authenticated" : "objects against their names", size);
     print_list("proven", json_object_get(all, "proven"));
-    print_list("not", json_object_get(all, "not_proven"));
+    print_list("unproven", json_object_get(all, "not_proven"));
     print_damaged(json_object_get(all, "damaged"));
     cli_print_row(WIDTH, "result", "%s", damaged != 0 ? "damaged" : with_key ? "authentic" : "intact");
 }

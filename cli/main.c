@@ -126,6 +126,7 @@ int main(int argc, char **argv)
         return ortcrypt_status_exit_code(ORTCRYPT_E_INVALID);
     }
     ortcrypt_status st = dispatch(argc, argv, &err);
+    (void)fflush(stdout); /* what was found before what is wrong with it, where both go to one place */
     if (st != ORTCRYPT_OK) {
         cli_print_error(&err);
     }

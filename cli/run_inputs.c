@@ -162,11 +162,24 @@ static ortcrypt_status make_random(cli_inputs *inputs, const cli_model *model, s
     return st;
 }
 
+/* Appends ", name" unless it is there. */
+static void list_add(char *list, size_t size, const char *name)
+{
+    const size_t used = strlen(list);
+    const size_t len = strlen(name);
+    for (const char *at = strstr(list, name); at != NULL; at = strstr(at + 1, name)) {
+        const bool begins = at == list || at[-1] == ' ';
+        if (begins && (at[len] == 0 || at[len] == ',')) {
+            return;
+        }
+    }
+    (void)snprintf(list + used, size - used, "%s%s", used != 0 ? ", " : "", name);
+}
+
 /* A --dim that changed nothing is most likely a misspelt name. */
 static ortcrypt_status check_dims_used(const dim_list *dims, const cli_model *model, ortcrypt_error *err)
 {
     char list[400] = "";
-    size_t used = 0;
     size_t unused = 0;
     while (unused < dims->pairs.count && dims->used[unused]) {
         unused++;
@@ -175,20 +188,18 @@ static ortcrypt_status check_dims_used(const dim_list *dims, const cli_model *mo
         return ORTCRYPT_OK;
     }
     for (size_t i = 0; i < model->input_count; i++) {
-        for (size_t axis = 0; axis < model->inputs[i].rank && used < sizeof list; axis++) {
-            const char *name = model->inputs[i].dims[axis];
-            if (model->inputs[i].shape[axis] < 0) {
-                const int len = name != NULL
-                                    ? snprintf(list + used, sizeof list - used, "%s%s", used != 0 ? ", " : "", name)
-                                    : snprintf(list + used, sizeof list - used, "%s%s:%zu", used != 0 ? ", " : "",
-                                               model->inputs[i].name, axis);
-                used += len > 0 ? (size_t)len : 0;
+        const cli_value_info *input = &model->inputs[i];
+        for (size_t axis = 0; axis < input->rank; axis++) {
+            char place[300];
+            (void)snprintf(place, sizeof place, "%.250s:%zu", input->name, axis);
+            if (input->shape[axis] < 0) {
+                list_add(list, sizeof list, input->dims[axis] != NULL ? input->dims[axis] : place);
             }
         }
     }
     (void)cli_fail(err, ORTCRYPT_E_INVALID, "--dim %s names no dynamic dimension of a made-up input", dims->pairs.keys[unused]);
     if (list[0] != 0) {
-        cli_hint(err, "dynamic dimensions of this model: %s (or INPUT:AXIS)", list);
+        cli_hint(err, "dynamic dimensions of this model: %s; INPUT:AXIS names one, too", list);
     } else {
         cli_hint(err, "this model has no dynamic dimension");
     }
