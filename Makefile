@@ -29,7 +29,9 @@ test-tsan: tsan
 	ctest --test-dir build/tsan -j$(JOBS) --output-on-failure -L '^tsan$$' -R '$(TESTS)'
 
 # Side-by-side measurements: BENCH="--mib 64 --runs 1" makes them short.
-bench: release
+bench: setup
+	@cmake --preset release --log-level=NOTICE
+	cmake --build --preset release -j$(JOBS) --target ortcrypt bench_load
 	build/deps/venv/bin/python bench/bench.py --build build/release $(BENCH)
 
 # The tests also want a runtime without the callbacks: what is refused there must stay refused.
@@ -52,7 +54,7 @@ docs:
 
 # Keeps what was downloaded (build/deps, build/cache); distclean does not.
 clean:
-	rm -rf build/dev build/asan build/tsan build/release build/demo build/bench
+	rm -rf build/dev build/asan build/tsan build/release build/bench
 
 distclean:
 	rm -rf build

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 build=$1
 model=build/deps/models/ppocr_rec.onnx
-work=build/demo
+work=$build/demo
 bundle=$work/recogniser.ortc
 ORTCRYPT_ORT=$(pwd)/$(ls -d build/deps/ort/*/libonnxruntime.so.* | sort -V | tail -1)
 export ORTCRYPT_ORT
