@@ -85,7 +85,8 @@ OrtStatus *oc_ref_attributes_known(const OrtApi *api, const OrtNode *node, bool 
 }
 
 /* Content of a list or string attribute; *data is heap, a NUL follows it; *len in bytes as ReadOpAttr counts. */
-static OrtStatus *read_content(const OrtApi *api, const OrtOpAttr *attribute, OrtOpAttrType type, void **data, size_t *len)
+static OrtStatus *read_content(const OrtApi *api, const OrtOpAttr *attribute, OrtOpAttrType type, void **data,
+                               size_t *len)
 {
     size_t need = 0;
     char none = 0;

@@ -35,8 +35,8 @@ OrtStatus *oc_ref_is_own_context(const OrtApi *api, const OrtNode *node, bool *o
 }
 
 /* drop_constants: an engine that is made now holds the weights; one that was made before has them as inputs if they turned up since. */
-static OrtStatus *fuse(const oc_ref_factory *factory, OrtEpGraphSupportInfo *info, const OrtNode *const *nodes, size_t count,
-                       bool drop_constants)
+static OrtStatus *fuse(const oc_ref_factory *factory, OrtEpGraphSupportInfo *info, const OrtNode *const *nodes,
+                       size_t count, bool drop_constants)
 {
     OrtNodeFusionOptions options;
     memset(&options, 0, sizeof(options));
@@ -66,8 +66,8 @@ static OrtStatus *take_contexts(const oc_ref_factory *factory, const oc_ref_node
 typedef struct run {
     size_t start;
     size_t len;
-    bool fed;           /* reads a value that changes from run to run: an EPContext node needs an input */
-    oc_ref_names made;  /* what its nodes compute */
+    bool fed;          /* reads a value that changes from run to run: an EPContext node needs an input */
+    oc_ref_names made; /* what its nodes compute */
 } run;
 
 static OrtStatus *no_memory(const OrtApi *api)

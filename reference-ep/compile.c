@@ -65,7 +65,8 @@ static OrtStatus *make_bytes(const oc_ref_ep *self, const OrtGraph *graph, const
     oc_ref_engine_begin(bytes);
     OrtStatus *status = oc_ref_put_model(self->factory, bytes, graph, fused);
     if (status == NULL && bytes->len > ENGINE_MAX) {
-        status = oc_ref_status(api, ORT_NOT_IMPLEMENTED, "an engine of %zu bytes is above protobuf's limit of 2 GiB", bytes->len);
+        status = oc_ref_status(api, ORT_NOT_IMPLEMENTED, "an engine of %zu bytes is above protobuf's limit of 2 GiB",
+                               bytes->len);
     }
     if (status == NULL) {
         oc_ref_engine_end(bytes, self->factory);
@@ -123,12 +124,13 @@ static OrtStatus *load_content(const oc_ref_ep *self, const OrtGraph *graph, con
     const void *data = content;
     OrtStatus *status = NULL;
     if (embed_mode != 0 && embed_mode != 1) {
-        return oc_ref_status(api, ORT_INVALID_GRAPH, "the EPContext node \"%.200s\" has the embed mode %lld, and 0 and 1 are known",
+        return oc_ref_status(api, ORT_INVALID_GRAPH,
+                             "the EPContext node \"%.200s\" has the embed mode %lld, and 0 and 1 are known",
                              engine->name, (long long)embed_mode);
     }
     if (embed_mode == 0 && strlen(content) != len) {
-        return oc_ref_status(api, ORT_INVALID_GRAPH, "the EPContext node \"%.200s\" names its engine with a NUL in the name",
-                             engine->name);
+        return oc_ref_status(api, ORT_INVALID_GRAPH,
+                             "the EPContext node \"%.200s\" names its engine with a NUL in the name", engine->name);
     }
     if (embed_mode == 0) {
         engine->name = content;
@@ -157,7 +159,8 @@ static OrtStatus *load_context(const oc_ref_ep *self, const OrtGraph *graph, con
     int64_t embed_mode = 1; /* both as ORT's schema has them */
     OrtStatus *status = api->Node_GetName(node, &name);
     if (status == NULL && self->options.make_context) {
-        status = oc_ref_status(api, ORT_INVALID_ARGUMENT, "the model is compiled already: it has the EPContext node \"%.200s\"", name);
+        status = oc_ref_status(api, ORT_INVALID_ARGUMENT,
+                               "the model is compiled already: it has the EPContext node \"%.200s\"", name);
     }
     if (status == NULL) {
         status = oc_ref_node_int(api, node, "main_context", 1, &main_context);
@@ -166,8 +169,9 @@ static OrtStatus *load_context(const oc_ref_ep *self, const OrtGraph *graph, con
         status = oc_ref_node_int(api, node, "embed_mode", 1, &embed_mode);
     }
     if (status == NULL && main_context != 1) {
-        status = oc_ref_status(api, ORT_INVALID_GRAPH, "the EPContext node \"%.200s\" has no engine of its own (main_context %lld)",
-                               name, (long long)main_context);
+        status = oc_ref_status(api, ORT_INVALID_GRAPH,
+                               "the EPContext node \"%.200s\" has no engine of its own (main_context %lld)", name,
+                               (long long)main_context);
     }
     if (status == NULL) {
         status = oc_ref_node_text(api, node, "ep_cache_context", &content, &len);

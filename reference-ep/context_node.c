@@ -29,7 +29,8 @@ static OrtStatus *add(const OrtApi *api, attributes *list, const char *name, con
 {
     if (len > INT_MAX) {
         return oc_ref_status(api, ORT_NOT_IMPLEMENTED,
-                             "an engine of %zu bytes cannot be embedded (embed mode 1): an attribute is below 2 GiB", len);
+                             "an engine of %zu bytes cannot be embedded (embed mode 1): an attribute is below 2 GiB",
+                             len);
     }
     OrtStatus *const status = api->CreateOpAttr(name, data, (int)len, type, &list->items[list->count]);
     list->count += status == NULL ? 1 : 0;
@@ -113,8 +114,9 @@ OrtStatus *oc_ref_context_node(const oc_ref_ep *ep, const OrtNode *fused, const 
         status = add_all(ep, &list, name, data, len);
     }
     if (status == NULL) {
-        status = ep->factory->editor->CreateNode("EPContext", "com.microsoft", name, input_names, inputs.count,
-                                                 output_names, outputs.count, list.items, list.count, node); /* copies them */
+        status =
+            ep->factory->editor->CreateNode("EPContext", "com.microsoft", name, input_names, inputs.count, output_names,
+                                            outputs.count, list.items, list.count, node); /* copies them */
     }
     for (size_t i = 0; i < list.count; i++) {
         api->ReleaseOpAttr(list.items[i]);

@@ -61,21 +61,24 @@ OrtStatus *oc_ref_engine_open(const OrtApi *api, const void *data, size_t len, c
 {
     const uint8_t *const at = data;
     if (len < sizeof(MARK) || memcmp(at, MARK, sizeof(MARK)) != 0) {
-        return oc_ref_status(api, ORT_INVALID_GRAPH, "the EPContext data \"%.200s\" is no engine of " OC_REF_NAME, name);
+        return oc_ref_status(api, ORT_INVALID_GRAPH, "the EPContext data \"%.200s\" is no engine of " OC_REF_NAME,
+                             name);
     }
     if (len < OC_REF_ENGINE_HEADER_LEN) {
         return oc_ref_status(api, ORT_INVALID_GRAPH, "the engine \"%.200s\" is cut: it has %zu bytes", name, len);
     }
     const uint64_t version = get_number(at + AT_VERSION, 4);
     if (version != OC_REF_ENGINE_VERSION || get_number(at + AT_HEADER_LEN, 4) != OC_REF_ENGINE_HEADER_LEN) {
-        return oc_ref_status(api, ORT_INVALID_GRAPH, "the engine \"%.200s\" has version %llu, and this " OC_REF_NAME " reads version %d",
-                             name, (unsigned long long)version, (int)OC_REF_ENGINE_VERSION);
+        return oc_ref_status(api, ORT_INVALID_GRAPH,
+                             "the engine \"%.200s\" has version %llu, and this " OC_REF_NAME " reads version %d", name,
+                             (unsigned long long)version, (int)OC_REF_ENGINE_VERSION);
     }
     const uint64_t want = get_number(at + AT_ONNX_LEN, 8);
     const size_t have = len - OC_REF_ENGINE_HEADER_LEN;
     if (want != have) {
-        return oc_ref_status(api, ORT_INVALID_GRAPH, "the engine \"%.200s\" should hold a model of %llu bytes and holds %zu",
-                             name, (unsigned long long)want, have);
+        return oc_ref_status(api, ORT_INVALID_GRAPH,
+                             "the engine \"%.200s\" should hold a model of %llu bytes and holds %zu", name,
+                             (unsigned long long)want, have);
     }
     *onnx = at + OC_REF_ENGINE_HEADER_LEN;
     *onnx_len = have;

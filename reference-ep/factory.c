@@ -10,9 +10,9 @@
 #include "reference_ep.h"
 
 __attribute__((visibility("default"))) OrtStatus *CreateEpFactories(const char *registration_name,
-                                                                   const OrtApiBase *base, const OrtLogger *logger,
-                                                                   OrtEpFactory **factories, size_t max_factories,
-                                                                   size_t *factory_count);
+                                                                    const OrtApiBase *base, const OrtLogger *logger,
+                                                                    OrtEpFactory **factories, size_t max_factories,
+                                                                    size_t *factory_count);
 __attribute__((visibility("default"))) OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 
 /* The plugin EP API this code uses is complete from here on. */
@@ -201,8 +201,9 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
         return NULL; /* no OrtApi, so no way to say it; *factory_count stays 0 */
     }
     if (minor < MINOR_MIN) {
-        return oc_ref_status(api, ORT_NOT_IMPLEMENTED, OC_REF_NAME " needs ONNX Runtime 1.%d or a newer 1.x, and this is %.40s",
-                             (int)MINOR_MIN, version);
+        return oc_ref_status(api, ORT_NOT_IMPLEMENTED,
+                             OC_REF_NAME " needs ONNX Runtime 1.%d or a newer 1.x, and this is %.40s", (int)MINOR_MIN,
+                             version);
     }
     if (max_factories < 1) {
         return oc_ref_status(api, ORT_INVALID_ARGUMENT, OC_REF_NAME " needs room for one factory");

@@ -75,7 +75,8 @@ static OrtStatus *add_weight(model *w, const OrtValueInfo *value)
     }
     status = w->api->ValueInfo_GetInitializerValue(value, &weight);
     if (status == NULL && weight == NULL) {
-        status = oc_ref_status(w->api, ORT_FAIL, "the value \"%.200s\" is neither computed nor an input nor a constant", name);
+        status = oc_ref_status(w->api, ORT_FAIL, "the value \"%.200s\" is neither computed nor an input nor a constant",
+                               name);
     }
     if (status != NULL) {
         return status;

@@ -26,6 +26,7 @@ OrtStatus *oc_ref_put_nodes(const oc_ref_writer *w, const oc_ref_nodes *nodes);
 /* Names, types and shapes; each must be a tensor. */
 OrtStatus *oc_ref_put_value_infos(const oc_ref_writer *w, unsigned field, const oc_ref_values *values);
 /* What is known of the nodes' outputs that are not among `outputs`: some of the optimizer's fusions ask for their shapes. */
-OrtStatus *oc_ref_put_inner_value_infos(const oc_ref_writer *w, const oc_ref_nodes *nodes, const oc_ref_values *outputs);
+OrtStatus *oc_ref_put_inner_value_infos(const oc_ref_writer *w, const oc_ref_nodes *nodes,
+                                        const oc_ref_values *outputs);
 
 #endif

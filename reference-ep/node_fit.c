@@ -92,8 +92,8 @@ static OrtStatus *has_any(const OrtApi *api, const oc_ref_values *values, const 
 }
 
 /* read_by_bodies: values that a node of this EP must not make. */
-static OrtStatus *values_fit(const OrtApi *api, const OrtNode *node, bool make_context, const oc_ref_names *read_by_bodies,
-                             bool *fit)
+static OrtStatus *values_fit(const OrtApi *api, const OrtNode *node, bool make_context,
+                             const oc_ref_names *read_by_bodies, bool *fit)
 {
     oc_ref_values inputs = {NULL, 0};
     oc_ref_values outputs = {NULL, 0};
@@ -189,7 +189,8 @@ static OrtStatus *body_owner_taken(const oc_ref_ep *self, const OrtNode *node, b
     return status;
 }
 
-OrtStatus *oc_ref_node_taken(const oc_ref_ep *self, const OrtNode *node, const oc_ref_names *read_by_bodies, bool *taken)
+OrtStatus *oc_ref_node_taken(const oc_ref_ep *self, const OrtNode *node, const oc_ref_names *read_by_bodies,
+                             bool *taken)
 {
     const OrtApi *const api = self->factory->api;
     const char *op_type = NULL;

@@ -52,8 +52,8 @@ static OrtStatus *number(const OrtApi *api, const OrtSessionOptions *from, const
         char *end = NULL;
         const long found = strtol(text, &end, 10);
         if (text[0] < '0' || text[0] > '9' || *end != '\0' || found < low || found > high) {
-            status = oc_ref_status(api, ORT_INVALID_ARGUMENT, "the option %s is a number from %ld to %ld, not \"%.40s\"", key,
-                                   low, high, text);
+            status = oc_ref_status(api, ORT_INVALID_ARGUMENT,
+                                   "the option %s is a number from %ld to %ld, not \"%.40s\"", key, low, high, text);
         } else {
             *value = found;
         }

@@ -113,7 +113,7 @@ OrtStatus *oc_ref_put_model(const oc_ref_factory *factory, oc_ref_bytes *bytes, 
 
 /* engine.c: the header before the ONNX bytes. */
 enum { OC_REF_ENGINE_HEADER_LEN = 64, OC_REF_ENGINE_VERSION = 1 };
-void oc_ref_engine_begin(oc_ref_bytes *bytes);                               /* room for the header */
+void oc_ref_engine_begin(oc_ref_bytes *bytes);                              /* room for the header */
 void oc_ref_engine_end(oc_ref_bytes *bytes, const oc_ref_factory *factory); /* fills it in */
 /* Checks that all of `data` is one engine of this EP; `name` is for the sentence. *onnx points into data. */
 OrtStatus *oc_ref_engine_open(const OrtApi *api, const void *data, size_t len, const char *name, const void **onnx,

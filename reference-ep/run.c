@@ -70,7 +70,8 @@ static OrtStatus *give_output(const OrtApi *api, OrtKernelContext *context, size
     }
     if (status == NULL) {
         dims = calloc(rank + 1, sizeof(*dims));
-        status = dims == NULL ? oc_ref_status(api, ORT_FAIL, "no memory for a shape") : api->GetDimensions(info, dims, rank);
+        status =
+            dims == NULL ? oc_ref_status(api, ORT_FAIL, "no memory for a shape") : api->GetDimensions(info, dims, rank);
     }
     if (status == NULL) {
         status = api->KernelContext_GetOutput(context, index, dims, rank, &output);
@@ -87,7 +88,8 @@ static OrtStatus *give_output(const OrtApi *api, OrtKernelContext *context, size
 }
 
 /* The engine and the node around it must agree, which a model put together by hand need not. */
-static OrtStatus *check_counts(const OrtApi *api, const OrtKernelContext *context, size_t input_count, size_t output_count)
+static OrtStatus *check_counts(const OrtApi *api, const OrtKernelContext *context, size_t input_count,
+                               size_t output_count)
 {
     size_t inputs = 0;
     size_t outputs = 0;

@@ -119,8 +119,9 @@ OrtStatus *oc_ref_put_tensor(const OrtApi *api, oc_ref_bytes *bytes, unsigned fi
     }
     const int onnx_type = oc_ref_onnx_type(type);
     if (onnx_type == 0) {
-        status = oc_ref_status(api, ORT_NOT_IMPLEMENTED, "tensor \"%.200s\" has the element type %d, which is not known",
-                               name != NULL ? name : "", (int)type);
+        status =
+            oc_ref_status(api, ORT_NOT_IMPLEMENTED, "tensor \"%.200s\" has the element type %d, which is not known",
+                          name != NULL ? name : "", (int)type);
         goto out;
     }
     const size_t mark = oc_ref_begin(bytes, field);

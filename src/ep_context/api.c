@@ -64,7 +64,8 @@ static OrtStatus *unknown_version(const OrtApiBase *base, const char *version)
     if (api == NULL) {
         return NULL;
     }
-    return oc_ep_status(api, ORT_NOT_IMPLEMENTED, "this code knows ONNX Runtime 1.x, and this runtime calls itself \"%.40s\"",
+    return oc_ep_status(api, ORT_NOT_IMPLEMENTED,
+                        "this code knows ONNX Runtime 1.x, and this runtime calls itself \"%.40s\"",
                         version != NULL ? version : "");
 }
 

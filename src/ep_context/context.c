@@ -74,7 +74,8 @@ OrtStatus *ortcrypt_ep_context_open(ortcrypt_ep_context **out, const OrtApiBase 
     }
     const OrtApi *const api = base->GetApi(minor < ORT_API_VERSION ? minor : ORT_API_VERSION);
     if (out == NULL || options == NULL) {
-        return oc_ep_status(api, ORT_INVALID_ARGUMENT, "opening an EPContext data context needs session options and a place for the result");
+        return oc_ep_status(api, ORT_INVALID_ARGUMENT,
+                            "opening an EPContext data context needs session options and a place for the result");
     }
     ortcrypt_ep_context *context = calloc(1, sizeof(*context));
     if (context == NULL) {
@@ -155,7 +156,8 @@ OrtStatus *ortcrypt_ep_context_advertise(const ortcrypt_ep_context *context, Ort
     } else if (flags == ORTCRYPT_EP_CONTEXT_WRITES) {
         support = supports_write;
     } else {
-        return oc_ep_status(context->api, ORT_INVALID_ARGUMENT, "advertising knows the flags 1, 2 and 3, not %u", flags);
+        return oc_ep_status(context->api, ORT_INVALID_ARGUMENT, "advertising knows the flags 1, 2 and 3, not %u",
+                            flags);
     }
     if (context->six.era != ORTCRYPT_ERA_STABLE) {
         return NULL;

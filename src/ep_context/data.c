@@ -47,9 +47,10 @@ static OrtStatus *model_folder(const ortcrypt_ep_context *context, const OrtGrap
         path = writing ? graph_path : context->context_file_path;
     }
     if (path == NULL) {
-        return oc_ep_status(context->api, ORT_INVALID_ARGUMENT,
-                            "EPContext data can be neither read nor written: the application set no callback for it, and "
-                            "the model has no folder (session option ep.context_file_path would name one)");
+        return oc_ep_status(
+            context->api, ORT_INVALID_ARGUMENT,
+            "EPContext data can be neither read nor written: the application set no callback for it, and "
+            "the model has no folder (session option ep.context_file_path would name one)");
     }
     *folder = folder_of(path);
     return *folder != NULL ? NULL : oc_ep_status(context->api, ORT_FAIL, "no memory for a path");
@@ -63,8 +64,9 @@ static OrtStatus *read_callback(const ortcrypt_ep_context *context, const char *
     size_t size = 0;
     OrtStatus *status = context->read(context->read_state, name, allocator, &buffer, &size);
     if (status == NULL && buffer == NULL && size != 0) {
-        status = oc_ep_status(context->api, ORT_FAIL,
-                              "the application's read callback gave %zu bytes without a buffer for \"%.200s\"", size, name);
+        status =
+            oc_ep_status(context->api, ORT_FAIL,
+                         "the application's read callback gave %zu bytes without a buffer for \"%.200s\"", size, name);
     }
     if (status == NULL && max_len != 0 && size > max_len) {
         status = oc_ep_status(context->api, ORT_FAIL,
@@ -91,7 +93,8 @@ OrtStatus *ortcrypt_ep_context_read(const ortcrypt_ep_context *context, const ch
         return NULL; /* no OrtApi, so no way to say it */
     }
     if (name == NULL || out == NULL || out->memory != NULL) {
-        return oc_ep_status(context->api, ORT_INVALID_ARGUMENT, "reading EPContext data needs a name and an empty place for the result");
+        return oc_ep_status(context->api, ORT_INVALID_ARGUMENT,
+                            "reading EPContext data needs a name and an empty place for the result");
     }
     OrtStatus *status = NULL;
     if (allocator == NULL) {

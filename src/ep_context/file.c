@@ -29,11 +29,13 @@ static OrtStatus *refused(const OrtApi *api, const char *name, const char *doing
 {
     switch (why) {
     case EXDEV:
-        return oc_ep_status(api, ORT_INVALID_ARGUMENT, "the EPContext file \"%.200s\" would be outside the model's folder", name);
+        return oc_ep_status(api, ORT_INVALID_ARGUMENT,
+                            "the EPContext file \"%.200s\" would be outside the model's folder", name);
     case ENOENT:
         return oc_ep_status(api, ORT_NO_SUCHFILE, "the EPContext file \"%.200s\" does not exist", name);
     case ENOSYS:
-        return oc_ep_status(api, ORT_NOT_IMPLEMENTED, "the EPContext file \"%.200s\" cannot be opened safely: this kernel has no openat2", name);
+        return oc_ep_status(api, ORT_NOT_IMPLEMENTED,
+                            "the EPContext file \"%.200s\" cannot be opened safely: this kernel has no openat2", name);
     default:
         return oc_ep_status(api, ORT_FAIL, "%s the EPContext file \"%.200s\": %s", doing, name, strerror(why));
     }
@@ -75,8 +77,8 @@ static OrtStatus *read_open_file(const OrtApi *api, int fd, const char *name, Or
     }
     const size_t limit = max_len != 0 ? max_len : SIZE_MAX / 2;
     if (about.st_size < 0 || (uint64_t)about.st_size > limit) {
-        return oc_ep_status(api, ORT_FAIL, "the EPContext file \"%.200s\" has %lld bytes, and at most %zu are accepted", name,
-                            (long long)about.st_size, limit);
+        return oc_ep_status(api, ORT_FAIL, "the EPContext file \"%.200s\" has %lld bytes, and at most %zu are accepted",
+                            name, (long long)about.st_size, limit);
     }
     const size_t size = (size_t)about.st_size;
     void *buffer = NULL;
@@ -85,7 +87,8 @@ static OrtStatus *read_open_file(const OrtApi *api, int fd, const char *name, Or
         status = api->AllocatorAlloc(allocator, size, &buffer);
     }
     if (status == NULL && size != 0 && buffer == NULL) {
-        status = oc_ep_status(api, ORT_FAIL, "no memory for the %zu bytes of the EPContext file \"%.200s\"", size, name);
+        status =
+            oc_ep_status(api, ORT_FAIL, "no memory for the %zu bytes of the EPContext file \"%.200s\"", size, name);
     }
     if (status != NULL) {
         return status;
@@ -93,8 +96,9 @@ static OrtStatus *read_open_file(const OrtApi *api, int fd, const char *name, Or
     const int why = read_exactly(fd, buffer, size);
     if (why != 0) {
         allocator->Free(allocator, buffer);
-        return why == EPIPE ? oc_ep_status(api, ORT_FAIL, "the EPContext file \"%.200s\" was cut while it was read", name)
-                            : refused(api, name, "reading", why);
+        return why == EPIPE
+                   ? oc_ep_status(api, ORT_FAIL, "the EPContext file \"%.200s\" was cut while it was read", name)
+                   : refused(api, name, "reading", why);
     }
     out->data = buffer;
     out->size = size;
@@ -184,7 +188,8 @@ OrtStatus *oc_ep_file_write(const OrtApi *api, const char *folder, const char *n
     /* advice, not protection: whatever is swapped in after this is replaced by the rename, never followed or written to */
     if (fstatat(at, last, &about, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(about.st_mode)) {
         status = S_ISLNK(about.st_mode)
-                     ? oc_ep_status(api, ORT_INVALID_ARGUMENT, "the EPContext file \"%.200s\" is a link, and links are not written through", name)
+                     ? oc_ep_status(api, ORT_INVALID_ARGUMENT,
+                                    "the EPContext file \"%.200s\" is a link, and links are not written through", name)
                      : not_regular(api, name);
         goto out;
     }

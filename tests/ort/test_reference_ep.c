@@ -2,7 +2,9 @@
  * The reference EP on real models: compiled from memory into memory, reloaded, compared with the CPU EP. One engine must give
  * equal bytes, many engines differ by at most 1e-5 of the range (kernels fuse less).
  */
-#include "test_reference_ep_rig.h"
+#include "test_reference_ep_tensors.h"
+
+#include <pthread.h>
 
 #define FLOAT ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT
 #define INT32 ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32
@@ -182,12 +184,63 @@ static void test_if(void **state)
     free(model.data);
 }
 
+static const rig_input THREADS_INPUT = {"x", FLOAT, 4, {1, 3, 48, 192}, 0, 1};
+
+typedef struct runner {
+    const rig *r;
+    OrtSession *session;
+    const rig_outputs *want;
+    bool equal;
+} runner;
+
+static void *run_ten(void *argument)
+{
+    runner *const self = argument;
+    self->equal = true;
+    for (size_t i = 0; i < 10; i++) {
+        rig_outputs got = rig_run(self->r, self->session, &THREADS_INPUT, 1, 5);
+        self->equal = self->equal && rig_difference(self->r, self->want, &got) <= 0.0;
+        rig_outputs_free(self->r, &got);
+    }
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    const rig *const r = &the_rig;
+    const rig_bytes model = rig_model("ppocr_cls");
+    rig_store *const store = rig_store_new(r);
+    const rig_options how = {.max_nodes = "60", .store = store};
+    rig_bytes compiled = {NULL, 0};
+    OrtSession *session = NULL;
+    rig_ok(r, rig_compile(r, model, &how, &compiled));
+    rig_ok(r, rig_session(r, compiled, store, &session));
+    rig_outputs want = rig_run(r, session, &THREADS_INPUT, 1, 5);
+    runner runners[4];
+    pthread_t threads[4];
+    for (size_t i = 0; i < 4; i++) {
+        runners[i] = (runner){r, session, &want, false};
+        assert_int_equal(pthread_create(&threads[i], NULL, run_ten, &runners[i]), 0);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_true(runners[i].equal);
+    }
+    rig_outputs_free(r, &want);
+    r->api->ReleaseSession(session);
+    rig_store_free(store);
+    free(compiled.data);
+    free(model.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models),
         cmocka_unit_test(test_dynamic_shapes),
         cmocka_unit_test(test_if),
+        cmocka_unit_test(test_threads),
     };
     int failed = cmocka_run_group_tests_name("reference EP, ORT 1.30.0", tests, rig_open_130, rig_close_group);
     failed += cmocka_run_group_tests_name("reference EP, ORT 1.32.0", tests, rig_open_132, rig_close_group);

@@ -2,154 +2,10 @@
  * Small models made here for what the real ones lack: strings, ai.onnx.ml, attributes of all kinds, missing optional inputs,
  * values that only a body reads, initializers that may be overridden, external data given from memory.
  */
-#include "test_reference_ep_rig.h"
+#include "test_reference_ep_onnx.h"
+#include "test_reference_ep_tensors.h"
 
 #define FLOAT ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT
-
-/* ---- a writer of protobuf: every function appends one field (onnx.proto) ---- */
-
-typedef struct pb {
-    char data[16384];
-    size_t len;
-} pb;
-
-static void pb_raw(pb *p, const void *data, size_t len)
-{
-    assert_true(len <= sizeof(p->data) - p->len);
-    memcpy(p->data + p->len, data, len);
-    p->len += len;
-}
-
-static void pb_varint(pb *p, uint64_t value)
-{
-    do {
-        const unsigned char byte = (unsigned char)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-        pb_raw(p, &byte, 1);
-        value >>= 7;
-    } while (value != 0);
-}
-
-static void pb_int(pb *p, unsigned field, int64_t value)
-{
-    pb_varint(p, (uint64_t)field << 3);
-    pb_varint(p, (uint64_t)value);
-}
-
-static void pb_float(pb *p, unsigned field, float value)
-{
-    pb_varint(p, (uint64_t)field << 3 | 5);
-    pb_raw(p, &value, sizeof(value));
-}
-
-static void pb_data(pb *p, unsigned field, const void *data, size_t len)
-{
-    pb_varint(p, (uint64_t)field << 3 | 2);
-    pb_varint(p, len);
-    pb_raw(p, data, len);
-}
-
-static void pb_text(pb *p, unsigned field, const char *text)
-{
-    pb_data(p, field, text, strlen(text));
-}
-
-static void pb_message(pb *p, unsigned field, const pb *message)
-{
-    pb_data(p, field, message->data, message->len);
-}
-
-/* dims of -1: a symbolic dimension "n"; rank -1: no shape. */
-static void put_value(pb *graph, unsigned field, const char *name, int type, const int64_t *dims, int rank)
-{
-    pb shape = {.len = 0};
-    pb tensor = {.len = 0};
-    pb outer = {.len = 0};
-    pb value = {.len = 0};
-    for (int i = 0; i < rank; i++) {
-        pb dim = {.len = 0};
-        if (dims[i] >= 0) {
-            pb_int(&dim, 1, dims[i]);
-        } else {
-            pb_text(&dim, 2, "n");
-        }
-        pb_message(&shape, 1, &dim);
-    }
-    pb_int(&tensor, 1, type);
-    if (rank >= 0) {
-        pb_message(&tensor, 2, &shape);
-    }
-    pb_message(&outer, 1, &tensor);
-    pb_text(&value, 1, name);
-    pb_message(&value, 2, &outer);
-    pb_message(graph, field, &value);
-}
-
-static pb float_tensor(const char *name, const float *values, size_t count)
-{
-    pb tensor = {.len = 0};
-    pb_int(&tensor, 1, (int64_t)count);
-    pb_int(&tensor, 2, 1);
-    pb_text(&tensor, 8, name);
-    pb_data(&tensor, 9, values, count * sizeof(*values));
-    return tensor;
-}
-
-static pb string_tensor(const char *name, const char *const *values, size_t count)
-{
-    pb tensor = {.len = 0};
-    pb_int(&tensor, 1, (int64_t)count);
-    pb_int(&tensor, 2, 8);
-    for (size_t i = 0; i < count; i++) {
-        pb_text(&tensor, 6, values[i]);
-    }
-    pb_text(&tensor, 8, name);
-    return tensor;
-}
-
-/* Inputs and outputs are separated by spaces; "-" stands for a missing one. */
-static pb node(const char *op_type, const char *domain, const char *inputs, const char *outputs)
-{
-    pb made = {.len = 0};
-    const char *const lists[2] = {inputs, outputs};
-    for (unsigned i = 0; i < 2; i++) {
-        for (const char *at = lists[i]; *at != '\0';) {
-            const size_t len = strcspn(at, " ");
-            pb_data(&made, i + 1, at, len == 1 && *at == '-' ? 0 : len);
-            at += len + (at[len] == ' ' ? 1 : 0);
-        }
-    }
-    pb_text(&made, 3, outputs);
-    pb_text(&made, 4, op_type);
-    pb_text(&made, 7, domain);
-    return made;
-}
-
-static void put_attribute(pb *to, const char *name, int type, const pb *content)
-{
-    pb attribute = {.len = 0};
-    pb_text(&attribute, 1, name);
-    pb_raw(&attribute, content->data, content->len);
-    pb_int(&attribute, 20, type);
-    pb_message(to, 5, &attribute);
-}
-
-static rig_bytes model_of(const pb *graph)
-{
-    const struct {
-        const char *domain;
-        int version;
-    } imports[] = {{"", 17}, {"ai.onnx.ml", 2}};
-    pb model = {.len = 0};
-    pb_int(&model, 1, 8);
-    pb_message(&model, 7, graph);
-    for (size_t i = 0; i < 2; i++) {
-        pb import = {.len = 0};
-        pb_text(&import, 1, imports[i].domain);
-        pb_int(&import, 2, imports[i].version);
-        pb_message(&model, 8, &import);
-    }
-    return rig_copy(model.data, model.len);
-}
 
 /* Compiles and opens with everything in memory. */
 static OrtSession *compiled_session(const rig *r, rig_bytes model, bool embed, rig_nodes *nodes)
@@ -435,25 +291,18 @@ static void test_overridable(void **state)
     free(model.data);
 }
 
-/* The weight is external data, given from memory: the engine has its bytes, not those of a file of that name. */
-static void test_external_data(void **state)
+enum { WEIGHT_COUNT = 1024 };
+
+/* y = x + w, where w is external data in "w.bin". */
+static rig_bytes external_model(void)
 {
-    (void)state;
-    const rig *const r = &the_rig;
-    enum { COUNT = 1024 };
-    float right[COUNT];
-    float wrong[COUNT];
-    for (size_t i = 0; i < COUNT; i++) {
-        right[i] = (float)i;
-        wrong[i] = -1;
-    }
-    const int64_t dims[1] = {COUNT};
+    const int64_t dims[1] = {WEIGHT_COUNT};
     const char *const keys[3] = {"location", "offset", "length"};
     const char *const values[3] = {"w.bin", "0", "4096"};
     pb graph = {.len = 0};
     pb weight = {.len = 0};
     const pb made = node("Add", "", "x w", "y");
-    pb_int(&weight, 1, COUNT);
+    pb_int(&weight, 1, WEIGHT_COUNT);
     pb_int(&weight, 2, 1);
     pb_text(&weight, 8, "w");
     for (size_t i = 0; i < 3; i++) {
@@ -468,44 +317,67 @@ static void test_external_data(void **state)
     pb_message(&graph, 5, &weight);
     put_value(&graph, 11, "x", 1, dims, 1);
     put_value(&graph, 12, "y", 1, dims, 1);
-    const rig_bytes model = model_of(&graph);
+    return model_of(&graph);
+}
 
-    char old[PATH_MAX];
-    assert_non_null(getcwd(old, sizeof(old)));
-    assert_int_equal(chdir(r->folder), 0);
-    rig_save("w.bin", (rig_bytes){(char *)wrong, sizeof(wrong)});
+static rig_bytes compile_external(const rig *r, rig_bytes model, const float *weights, rig_store *store)
+{
     const char *const file = "w.bin";
-    char *const buffer = (char *)right;
-    const size_t len = sizeof(right);
-    rig_store *const store = rig_store_new(r);
+    char *buffer = NULL;
+    const size_t len = WEIGHT_COUNT * sizeof(*weights);
     OrtSessionOptions *const options = rig_session_options(r, NULL);
     OrtModelCompilationOptions *compilation = NULL;
     OrtAllocator *allocator = NULL;
     void *compiled = NULL;
     size_t compiled_len = 0;
+    memcpy(&buffer, &weights, sizeof(buffer)); /* ORT only reads it */
     rig_ok(r, r->api->GetAllocatorWithDefaultOptions(&allocator));
     rig_ok(r, r->api->AddExternalInitializersFromFilesInMemory(options, &file, (char *const *)&buffer, &len, 1));
     rig_ok(r, r->compile->CreateModelCompilationOptionsFromSessionOptions(r->env, options, &compilation));
     rig_ok(r, r->compile->ModelCompilationOptions_SetInputModelFromBuffer(compilation, model.data, model.len));
-    rig_ok(r, r->compile->ModelCompilationOptions_SetOutputModelBuffer(compilation, allocator, &compiled, &compiled_len));
+    rig_ok(r,
+           r->compile->ModelCompilationOptions_SetOutputModelBuffer(compilation, allocator, &compiled, &compiled_len));
     rig_ok(r, r->six.ModelCompilationOptions_SetEpContextDataWriteFunc(compilation, rig_store_write, store));
     rig_ok(r, r->compile->CompileModel(r->env, compilation));
     r->compile->ReleaseModelCompilationOptions(compilation);
     r->api->ReleaseSessionOptions(options);
+    const rig_bytes copy = rig_copy(compiled, compiled_len);
+    allocator->Free(allocator, compiled);
+    return copy;
+}
+
+/* The weight is external data, given from memory: the engine has its bytes, not those of a file of that name. */
+static void test_external_data(void **state)
+{
+    (void)state;
+    const rig *const r = &the_rig;
+    float right[WEIGHT_COUNT];
+    float wrong[WEIGHT_COUNT];
+    for (size_t i = 0; i < WEIGHT_COUNT; i++) {
+        right[i] = (float)i;
+        wrong[i] = -1;
+    }
+    char old[PATH_MAX];
+    assert_non_null(getcwd(old, sizeof(old)));
+    assert_int_equal(chdir(r->folder), 0);
+    rig_save("w.bin", (rig_bytes){(char *)wrong, sizeof(wrong)});
+    rig_store *const store = rig_store_new(r);
+    const rig_bytes model = external_model();
+    const rig_bytes compiled = compile_external(r, model, right, store);
     assert_int_equal(store->count, 1);
     assert_non_null(memmem(store->items[0].bytes.data, store->items[0].bytes.len, right, sizeof(right)));
 
     OrtSession *session = NULL;
-    rig_ok(r, rig_session(r, (rig_bytes){compiled, compiled_len}, store, &session));
-    const rig_input input = {"x", FLOAT, 1, {COUNT}, 0, 0}; /* zeros */
+    rig_ok(r, rig_session(r, compiled, store, &session));
+    const rig_input input = {"x", FLOAT, 1, {WEIGHT_COUNT}, 0, 0}; /* zeros */
     rig_outputs got = rig_run(r, session, &input, 1, 1);
     const void *data = NULL;
     rig_ok(r, r->api->GetTensorData(got.values[0], &data));
     assert_memory_equal(data, right, sizeof(right));
     rig_outputs_free(r, &got);
     r->api->ReleaseSession(session);
-    allocator->Free(allocator, compiled);
     rig_store_free(store);
+    free(compiled.data);
     free(model.data);
     assert_int_equal(unlink("w.bin"), 0);
     assert_int_equal(chdir(old), 0);
