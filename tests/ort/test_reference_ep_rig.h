@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -128,7 +129,7 @@ static inline void rig_open(rig *r, const char *version)
     assert_non_null(r->device);
 }
 
-/* Number of entries, and removal of plain files, in a folder. */
+/* Number of entries in a folder; removal of a folder with all in it. */
 static inline size_t rig_folder_count(const char *folder)
 {
     size_t count = 0;
@@ -141,24 +142,23 @@ static inline size_t rig_folder_count(const char *folder)
     return count;
 }
 
-static inline void rig_folder_remove(const char *folder)
+static inline void rig_remove_at(int at, const char *name)
 {
-    char path[PATH_MAX];
-    DIR *const open = opendir(folder);
+    DIR *const open = fdopendir(openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     assert_non_null(open);
     for (const struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
-        (void)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        struct stat about;
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && lstat(path, &about) == 0) {
-            if (S_ISDIR(about.st_mode)) {
-                rig_folder_remove(path);
-            } else {
-                (void)unlink(path);
-            }
+        const bool self = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        if (!self && unlinkat(dirfd(open), entry->d_name, 0) != 0) {
+            rig_remove_at(dirfd(open), entry->d_name);
         }
     }
     (void)closedir(open);
-    (void)rmdir(folder);
+    (void)unlinkat(at, name, AT_REMOVEDIR);
+}
+
+static inline void rig_folder_remove(const char *folder)
+{
+    rig_remove_at(AT_FDCWD, folder);
 }
 
 static inline void rig_close(rig *r)

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,24 +49,23 @@ static inline int setup(void **state)
     return mkdtemp(folder) != NULL ? 0 : -1;
 }
 
-static inline void remove_tree(const char *path)
+static inline void remove_at(int at, const char *name)
 {
-    char inner[PATH_MAX];
-    DIR *const open = opendir(path);
+    DIR *const open = fdopendir(openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     assert_non_null(open);
     for (const struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
-        struct stat about;
-        (void)snprintf(inner, sizeof(inner), "%s/%s", path, entry->d_name);
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && lstat(inner, &about) == 0) {
-            if (S_ISDIR(about.st_mode)) {
-                remove_tree(inner);
-            } else {
-                (void)unlink(inner);
-            }
+        const bool self = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        if (!self && unlinkat(dirfd(open), entry->d_name, 0) != 0) {
+            remove_at(dirfd(open), entry->d_name);
         }
     }
     (void)closedir(open);
-    (void)rmdir(path);
+    (void)unlinkat(at, name, AT_REMOVEDIR);
+}
+
+static inline void remove_tree(const char *path)
+{
+    remove_at(AT_FDCWD, path);
 }
 
 static inline int teardown(void **state)
