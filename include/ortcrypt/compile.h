@@ -28,7 +28,7 @@ typedef enum ortcrypt_rewrite {
 typedef struct ortcrypt_compile_options {
     size_t struct_size;
     const char *variant; /* id the new variant gets (1 to 64 of [A-Za-z0-9._-]); NULL: made from the EP's name */
-    const char *ep;      /* required for ortcrypt_compile */
+    const char *ep;      /* required; the variant is recorded, checked and later chosen for it */
     const char *ep_library;
     const char *const *ep_option_keys;
     const char *const *ep_option_values;

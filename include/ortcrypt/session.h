@@ -26,7 +26,9 @@ typedef struct ortcrypt_session_options {
     const char *const *ep_option_keys;
     const char *const *ep_option_values;
     size_t ep_option_count;
-    const OrtSessionOptions *base; /* cloned and added to; NULL: ORT's defaults */
+    /* Cloned and added to; NULL: ORT's defaults. Entries that make ORT write plaintext are refused; an optimized model file
+       and profiling, which cannot be read back, are switched off. */
+    const OrtSessionOptions *base;
     const ortcrypt_monitor *monitor;
 } ortcrypt_session_options;
 
