@@ -73,11 +73,16 @@ ORTCRYPT_EP_CONTEXT_API OrtStatus *ortcrypt_ep_context_api_get(const OrtApiBase 
 
 /* ---- For EPs: the callback when the application set one, else a file. ---- */
 
-/* What an EP keeps from CreateEp to ReleaseEp: a snapshot of the session's callbacks and of ep.context_file_path. */
+/*
+ * What an EP keeps from CreateEp to ReleaseEp: a snapshot of the session's callbacks and of ep.context_file_path.
+ * Where a context is an argument below it must not be NULL, except for _close and _has_...: without it there is no OrtApi to
+ * make an error with, and silence would lose data.
+ */
 typedef struct ortcrypt_ep_context ortcrypt_ep_context;
 
 /*
- * Call in CreateEp, while `options` live. *out is written on success only. ORT_INVALID_ARGUMENT for a NULL argument.
+ * Call in CreateEp, while `options` live. *out is written on success only. ORT_INVALID_ARGUMENT when `out` or `options` is NULL;
+ * `base` must not be NULL. ORT_NOT_IMPLEMENTED before 1.23 and for what is no 1.x.
  * On runtimes of the first era the context is without callbacks.
  */
 ORTCRYPT_EP_CONTEXT_API OrtStatus *ortcrypt_ep_context_open(ortcrypt_ep_context **out, const OrtApiBase *base,

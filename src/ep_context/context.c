@@ -57,9 +57,6 @@ static OrtStatus *take_callbacks(ortcrypt_ep_context *context, const OrtSessionO
 OrtStatus *ortcrypt_ep_context_open(ortcrypt_ep_context **out, const OrtApiBase *base, const OrtSessionOptions *options)
 {
     ortcrypt_ep_context_api six;
-    if (base == NULL) {
-        return NULL; /* no OrtApi, so no way to say it */
-    }
     OrtStatus *status = ortcrypt_ep_context_api_get(base, &six);
     if (status != NULL) {
         return status;
@@ -141,9 +138,6 @@ static OrtStatus *ORT_API_CALL supports_both(const OrtEp *ep, uint32_t *flags)
 
 OrtStatus *ortcrypt_ep_context_advertise(const ortcrypt_ep_context *context, OrtEp *ep, size_t room, uint32_t flags)
 {
-    if (context == NULL) {
-        return NULL; /* no OrtApi, so no way to say it */
-    }
     if (ep == NULL || room < ORTCRYPT_EP_ROOM) {
         return oc_ep_status(context->api, ORT_INVALID_ARGUMENT, "advertising needs %zu bytes of room at the OrtEp",
                             ORTCRYPT_EP_ROOM);

@@ -89,9 +89,6 @@ static OrtStatus *read_callback(const ortcrypt_ep_context *context, const char *
 OrtStatus *ortcrypt_ep_context_read(const ortcrypt_ep_context *context, const char *name, const OrtGraph *graph,
                                     OrtAllocator *allocator, size_t max_len, ortcrypt_ep_context_data *out)
 {
-    if (context == NULL) {
-        return NULL; /* no OrtApi, so no way to say it */
-    }
     if (name == NULL || out == NULL || out->memory != NULL) {
         return oc_ep_status(context->api, ORT_INVALID_ARGUMENT,
                             "reading EPContext data needs a name and an empty place for the result");
@@ -120,9 +117,6 @@ OrtStatus *ortcrypt_ep_context_read(const ortcrypt_ep_context *context, const ch
 OrtStatus *ortcrypt_ep_context_write(const ortcrypt_ep_context *context, const char *name, const char *fallback_name,
                                      const OrtGraph *graph, const void *data, size_t len)
 {
-    if (context == NULL) {
-        return NULL; /* no OrtApi, so no way to say it */
-    }
     if (name == NULL || (data == NULL && len != 0)) {
         return oc_ep_status(context->api, ORT_INVALID_ARGUMENT, "writing EPContext data needs a name and the bytes");
     }
