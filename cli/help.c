@@ -41,30 +41,23 @@ static void print_indented_lines(FILE *out, const char *lines)
 void cli_help_program(FILE *out)
 {
     (void)fputs("Usage: ortcrypt VERB ... [OPTIONS]\n\n", out);
-    print_wrapped(out,
-                  "Keeps ONNX models encrypted on every machine they pass: a bundle holds the model, its weights and what execution "
-                  "providers compile from it, and ONNX Runtime gets the plaintext in memory only.",
-                  0);
+    print_wrapped(out, CLI_ABOUT, 0);
     (void)fputs("\nVerbs:\n", out);
     for (const cli_verb *verb = CLI_VERBS; verb->name != NULL; verb++) {
         (void)fprintf(out, "  %-9s %s\n", verb->name, verb->summary);
     }
     (void)fputs("  help      show the help of a verb: `ortcrypt help VERB`\n", out);
     (void)fputs("\nFrom a model to a result:\n", out);
-    print_indented_lines(out, "$ ortcrypt keygen -o key.txt\n"
-                              "Public key: age1...\n"
-                              "$ ortcrypt encrypt model.onnx -o model.ortc -r age1...\n"
-                              "$ ortcrypt compile model.ortc -i key.txt --ep OrtcryptReference\n"
-                              "$ ortcrypt run model.ortc -i key.txt --ep OrtcryptReference --random 1\n");
-    (void)fputs("\nEnvironment:\n"
-                "  ORTCRYPT_ORT       ONNX Runtime library, where --ort is not given\n"
-                "  ORTCRYPT_IDENTITY  identity file, where no key is given\n"
-                "  NO_COLOR           no colours on the terminal\n"
-                "\nExit codes:\n"
-                "  0 done   1 other error   2 wrong usage   3 not authentic   4 no usable key\n"
-                "  5 unsupported or no bundle   6 file, disk or rights\n"
-                "\n`ortcrypt --version` prints the version.\n",
-                out);
+    print_indented_lines(out, CLI_FIRST_STEPS);
+    (void)fputs("\nEnvironment:\n", out);
+    for (const cli_term *term = CLI_ENVIRONMENT; term->name != NULL; term++) {
+        (void)fprintf(out, "  %-17s  %s\n", term->name, term->text);
+    }
+    (void)fputs("\nExit codes:\n", out);
+    for (const cli_term *term = CLI_EXIT_CODES; term->name != NULL; term++) {
+        (void)fprintf(out, "  %s  %s\n", term->name, term->text);
+    }
+    (void)fputs("\n`ortcrypt --version` prints the version.\n", out);
 }
 
 static void print_option(FILE *out, const cli_option *option)
@@ -78,17 +71,22 @@ static void print_option(FILE *out, const cli_option *option)
     print_wrapped(out, option->help, HELP_INDENT);
 }
 
+bool cli_option_heads_group(const cli_option *option, const cli_verb *verb)
+{
+    bool seen = (option->verbs & verb->bit) == 0;
+    for (const cli_option *earlier = CLI_OPTIONS; !seen && earlier < option; earlier++) {
+        seen = (earlier->verbs & verb->bit) != 0 && strcmp(earlier->group, option->group) == 0;
+    }
+    return !seen;
+}
+
 /* Options come grouped under their headings, in the order in which the table first names each heading for this verb. */
 void cli_help_verb(FILE *out, const cli_verb *verb)
 {
     (void)fprintf(out, "Usage: ortcrypt %s%s%s [OPTIONS]\n\n", verb->name, verb->operands[0] != 0 ? " " : "", verb->operands);
     print_wrapped(out, verb->text, 0);
     for (const cli_option *first = CLI_OPTIONS; first->name != NULL; first++) {
-        bool seen = (first->verbs & verb->bit) == 0;
-        for (const cli_option *earlier = CLI_OPTIONS; !seen && earlier < first; earlier++) {
-            seen = (earlier->verbs & verb->bit) != 0 && strcmp(earlier->group, first->group) == 0;
-        }
-        if (seen) {
+        if (!cli_option_heads_group(first, verb)) {
             continue;
         }
         (void)fprintf(out, "\n%s:\n", first->group);

@@ -32,12 +32,31 @@ static ortcrypt_status unknown_verb(const char *word, ortcrypt_error *err)
     return ORTCRYPT_E_INVALID;
 }
 
+/* `ortcrypt help --man [VERB]`, `ortcrypt help --completion SHELL`: for the build and for packages, so no help page names them. */
+static ortcrypt_status show_generated(int argc, char **argv, ortcrypt_error *err)
+{
+    if (strcmp(argv[2], "--completion") == 0) {
+        return argc == 4 && cli_completion(stdout, argv[3])
+                   ? ORTCRYPT_OK
+                   : cli_fail(err, ORTCRYPT_E_INVALID, "--completion needs one of bash, zsh and fish");
+    }
+    const cli_verb *verb = argc > 3 ? cli_verb_find(argv[3]) : NULL;
+    if (argc > 3 && verb == NULL) {
+        return unknown_verb(argv[3], err);
+    }
+    cli_man_page(stdout, verb);
+    return ORTCRYPT_OK;
+}
+
 /* `ortcrypt help [VERB]` */
 static ortcrypt_status show_help(int argc, char **argv, ortcrypt_error *err)
 {
     if (argc < 3 || strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "help") == 0) {
         cli_help_program(stdout);
         return ORTCRYPT_OK;
+    }
+    if (strcmp(argv[2], "--man") == 0 || strcmp(argv[2], "--completion") == 0) {
+        return show_generated(argc, argv, err);
     }
     const cli_verb *verb = cli_verb_find(argv[2]);
     if (verb == NULL) {

@@ -1,5 +1,6 @@
 /*
- * cli/options.h: the one table of options and the one table of verbs. Parsing, help and "did you mean" are made from them.
+ * cli/options.h: the one table of options and the one table of verbs. Parsing, help, "did you mean", the man pages and
+ * the shells' completion are made from them.
  *
  * Call order: cli_args_parse -> cli_args_has / _value / _next / _number -> cli_args_free.
  */
@@ -98,8 +99,18 @@ typedef struct cli_verb {
     ortcrypt_status (*run)(struct cli_context *context, ortcrypt_error *err);
 } cli_verb;
 
+/* A name and what it means: environment variables, exit codes. */
+typedef struct cli_term {
+    const char *name;
+    const char *text;
+} cli_term;
+
 extern const cli_option CLI_OPTIONS[]; /* ends with a row without name */
 extern const cli_verb CLI_VERBS[];     /* the same */
+extern const cli_term CLI_ENVIRONMENT[];
+extern const cli_term CLI_EXIT_CODES[];
+extern const char CLI_ABOUT[];       /* one paragraph */
+extern const char CLI_FIRST_STEPS[]; /* lines; "$ " before a command */
 
 typedef struct cli_arg {
     const cli_option *option;
@@ -150,5 +161,13 @@ const char *cli_suggest(const char *text, const char *const *names, size_t count
 /* Help pages. */
 void cli_help_program(FILE *out);
 void cli_help_verb(FILE *out, const cli_verb *verb);
+
+/* True for the first of the verb's options under their heading. */
+bool cli_option_heads_group(const cli_option *option, const cli_verb *verb);
+
+/* What the build makes of the tables. man.c: the page of a verb (NULL: of the program) in man(7). */
+void cli_man_page(FILE *out, const cli_verb *verb);
+/* completion.c: for "bash", "zsh" or "fish"; false for another shell. */
+bool cli_completion(FILE *out, const char *shell);
 
 #endif

@@ -13,10 +13,10 @@
 #define REFERENCE_EP "OrtcryptReference"
 #define REFERENCE_LIBRARY "libortcrypt_reference_ep.so"
 
-/* Beside the program (a build folder), then where an installation puts it. */
+/* Beside the program (a build folder), then where an installation puts it: the architecture's folder is Debian's way. */
 static ortcrypt_status find_reference(char **library, ortcrypt_error *err)
 {
-    static const char *const places[] = {"", "../lib/ortcrypt/"};
+    static const char *const places[] = {"", "../lib/ortcrypt/", "../lib/" ORTCRYPT_ARCHITECTURE "/ortcrypt/", "../lib64/ortcrypt/"};
     char folder[PATH_MAX];
     char path[PATH_MAX + 64];
     const ssize_t len = readlink("/proc/self/exe", folder, sizeof folder - 1);
@@ -107,6 +107,7 @@ void cli_runtime_close(ortcrypt_runtime *runtime)
 ortcrypt_status cli_ort_check(const OrtApi *api, OrtStatus *status, ortcrypt_error *err, const char *format, ...)
 {
     char doing[512];
+    char words[768];
     va_list list;
     if (status == NULL) {
         return ORTCRYPT_OK;
@@ -116,7 +117,7 @@ ortcrypt_status cli_ort_check(const OrtApi *api, OrtStatus *status, ortcrypt_err
         doing[0] = 0;
     }
     va_end(list);
-    const ortcrypt_status st = cli_fail(err, ORTCRYPT_E_ORT, "%s: %s", doing, api->GetErrorMessage(status));
+    ortcrypt_ort_words(words, sizeof words, api->GetErrorMessage(status));
     api->ReleaseStatus(status);
-    return st;
+    return cli_fail(err, ORTCRYPT_E_ORT, "%s: %s", doing, words);
 }

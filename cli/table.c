@@ -1,4 +1,4 @@
-/* cli/table.c: every option and every verb of the command line. Help, parsing and completion are made from these rows. */
+/* cli/table.c: every option and every verb of the command line. Help, parsing, man pages and completion are made from these rows. */
 #include "cli.h"
 
 #define KEYS "Keys"
@@ -172,3 +172,22 @@ const cli_verb CLI_VERBS[] = {
      "$ ortcrypt eps --ep QNNExecutionProvider=libonnxruntime_providers_qnn.so --json\n",
      cmd_eps},
     {0}};
+
+const cli_term CLI_ENVIRONMENT[] = {{"ORTCRYPT_ORT", "ONNX Runtime library, where --ort is not given"},
+                                    {"ORTCRYPT_IDENTITY", "identity file, where no key is given"},
+                                    {"NO_COLOR", "no colours on the terminal"},
+                                    {0}};
+
+const cli_term CLI_EXIT_CODES[] = {{"0", "done"},           {"1", "other error"},
+                                   {"2", "wrong usage"},    {"3", "not authentic"},
+                                   {"4", "no usable key"},  {"5", "unsupported or no bundle"},
+                                   {"6", "file, disk or rights"}, {0}};
+
+const char CLI_ABOUT[] = "Keeps ONNX models encrypted on every machine they pass: a bundle holds the model, its weights and what execution "
+                         "providers compile from it, and ONNX Runtime gets the plaintext in memory only.";
+
+const char CLI_FIRST_STEPS[] = "$ ortcrypt keygen -o key.txt\n"
+                               "Public key: age1...\n"
+                               "$ ortcrypt encrypt model.onnx -o model.ortc -r age1...\n"
+                               "$ ortcrypt compile model.ortc -i key.txt --ep OrtcryptReference\n"
+                               "$ ortcrypt run model.ortc -i key.txt --ep OrtcryptReference --random 1\n";
