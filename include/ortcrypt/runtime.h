@@ -62,6 +62,12 @@ ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_runtime_register_ep(ortc
 ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_runtime_describe(ortcrypt_runtime *runtime, char **json,
                                                                          ortcrypt_error *err);
 
+/*
+ * An error message of ORT (NULL: none) as one line in text[size], cut to fit: blanks joined, and without the places in ORT's own
+ * source and the C++ functions that its messages begin with.
+ */
+ORTCRYPT_API void ortcrypt_ort_words(char *text, size_t size, const char *message);
+
 #ifdef __cplusplus
 }
 #endif

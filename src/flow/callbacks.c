@@ -159,23 +159,23 @@ static ortcrypt_status look_at(oc_tensor *tensor, oc_span *data, bool *worth, or
     const void *bytes = NULL;
 
     *worth = false;
-    ortcrypt_status st = oc_ort_check(output->runtime, api->GetTensorTypeAndShape(value, &info), err, "Runtime");
+    ortcrypt_status st = oc_ort_check(output->runtime, api->GetTensorTypeAndShape(value, &info), err, "an initializer");
     if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(output->runtime, api->GetTensorElementType(info, &type), err, "Runtime");
+        st = oc_ort_check(output->runtime, api->GetTensorElementType(info, &type), err, "an initializer");
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(output->runtime, api->GetDimensionsCount(info, &tensor->rank), err, "Runtime");
+        st = oc_ort_check(output->runtime, api->GetDimensionsCount(info, &tensor->rank), err, "an initializer");
     }
     if (st == ORTCRYPT_OK && tensor->rank <= OC_RANK_MAX && type != ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) {
-        st = oc_ort_check(output->runtime, api->GetDimensions(info, dims, tensor->rank), err, "Runtime");
+        st = oc_ort_check(output->runtime, api->GetDimensions(info, dims, tensor->rank), err, "an initializer");
         for (size_t i = 0; i < tensor->rank && st == ORTCRYPT_OK; i++) {
             tensor->shape[i] = (uint64_t)dims[i];
         }
         tensor->dtype = (int)type; /* ORT's element types have the numbers of onnx.TensorProto.DataType */
         if (st == ORTCRYPT_OK && oc_onnx_tensor_len(tensor->dtype, tensor->shape, tensor->rank, &natural) && natural >= min_len) {
-            st = oc_ort_check(output->runtime, api->GetTensorSizeInBytes(value, &len), err, "Runtime");
+            st = oc_ort_check(output->runtime, api->GetTensorSizeInBytes(value, &len), err, "an initializer");
             if (st == ORTCRYPT_OK) {
-                st = oc_ort_check(output->runtime, api->GetTensorData(value, &bytes), err, "Runtime");
+                st = oc_ort_check(output->runtime, api->GetTensorData(value, &bytes), err, "an initializer");
             }
             *worth = st == ORTCRYPT_OK && len == natural && bytes != NULL;
         }
@@ -238,7 +238,7 @@ static ortcrypt_status store_init(OrtExternalInitializerInfo **place, ortcrypt_o
     if (st == ORTCRYPT_OK) {
         st = oc_ort_check(output->runtime,
                           ortcrypt_runtime_api(output->runtime)->CreateExternalInitializerInfo(location, 0, data.len, &made),
-                          err, "Runtime");
+                          err, "an initializer");
     }
     if (st == ORTCRYPT_OK) {
         st = add_init(output, tensor, &location, err);

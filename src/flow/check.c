@@ -96,12 +96,12 @@ static ortcrypt_status record_compatibility(ortcrypt_output *output, const oc_su
     }
     ortcrypt_status st = oc_supply_model(compiled, &model, &model_len, output->options.monitor, err);
     if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(output->runtime, api->GetAllocatorWithDefaultOptions(&allocator), err, "Runtime");
+        st = oc_ort_check(output->runtime, api->GetAllocatorWithDefaultOptions(&allocator), err, "compatibility information");
     }
     if (st == ORTCRYPT_OK) {
         st = oc_ort_check(output->runtime,
                           api->GetCompatibilityInfoFromModelBytes(model.data, model_len, output->ep, allocator, &text), err,
-                          "Runtime");
+                          "compatibility information");
     }
     oc_region_free(&model);
     if (text != NULL) {

@@ -57,7 +57,7 @@ static ortcrypt_status judge(OrtCompiledModelCompatibility *out, const ortcrypt_
     return oc_ort_check(runtime,
                         ortcrypt_runtime_api(runtime)->GetModelCompatibilityForEpDevices(&device, 1,
                                                                                         variant->compatibility, out),
-                        err, "Runtime");
+                        err, "compatibility information");
 }
 
 static int judgement_rank(OrtCompiledModelCompatibility judgement)

@@ -31,27 +31,27 @@ static ortcrypt_status set_callbacks(ortcrypt_output *output, OrtModelCompilatio
     ortcrypt_runtime *const runtime = output->runtime;
 
     ortcrypt_status st = oc_ort_check(
-        runtime, c->ModelCompilationOptions_SetOutputModelWriteFunc(compile, ortcrypt_write_model, output), err, "Runtime");
+        runtime, c->ModelCompilationOptions_SetOutputModelWriteFunc(compile, ortcrypt_write_model, output), err, "compile options");
     if (st == ORTCRYPT_OK && f->era != ORTCRYPT_ERA_NONE) {
         st = oc_ort_check(runtime,
                           c->ModelCompilationOptions_SetOutputModelGetInitializerLocationFunc(
                               compile, ortcrypt_initializer_location, output),
-                          err, "Runtime");
+                          err, "compile options");
     }
     if (st == ORTCRYPT_OK && f->ModelCompilationOptions_SetEpContextDataWriteFunc != NULL) {
         st = oc_ort_check(runtime, f->ModelCompilationOptions_SetEpContextDataWriteFunc(compile, ortcrypt_write_named, output),
-                          err, "Runtime");
+                          err, "compile options");
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(runtime, c->ModelCompilationOptions_SetEpContextEmbedMode(compile, output->options.embed), err, "Runtime");
+        st = oc_ort_check(runtime, c->ModelCompilationOptions_SetEpContextEmbedMode(compile, output->options.embed), err, "compile options");
     }
     if (st == ORTCRYPT_OK) {
         st = oc_ort_check(runtime, c->ModelCompilationOptions_SetEpContextBinaryInformation(compile, BINARY_FOLDER, BINARY_MODEL),
-                          err, "Runtime");
+                          err, "compile options");
     }
     if (st == ORTCRYPT_OK && !output->options.allow_none_compiled) {
         st = oc_ort_check(runtime, c->ModelCompilationOptions_SetFlags(compile, OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED),
-                          err, "Runtime");
+                          err, "compile options");
     }
     return st;
 }
@@ -73,16 +73,16 @@ static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *opt
     ortcrypt_error failure = ORTCRYPT_ERROR_INIT;
 
     ortcrypt_status st = oc_ort_check(
-        output->runtime, c->CreateModelCompilationOptionsFromSessionOptions(env, options, &compile), err, "Runtime");
+        output->runtime, c->CreateModelCompilationOptionsFromSessionOptions(env, options, &compile), err, "compile options");
     if (st == ORTCRYPT_OK) {
         st = oc_ort_check(output->runtime, c->ModelCompilationOptions_SetInputModelFromBuffer(compile, model->data, model_len),
-                          err, "Runtime");
+                          err, "compile options");
     }
     if (st == ORTCRYPT_OK) {
         st = set_callbacks(output, compile, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(output->runtime, c->CompileModel(env, compile), err, "Runtime");
+        st = oc_ort_check(output->runtime, c->CompileModel(env, compile), err, "ONNX Runtime does not compile this model");
         if (st != ORTCRYPT_OK) {
             explain(err);
         }

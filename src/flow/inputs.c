@@ -61,7 +61,7 @@ static ortcrypt_status set_read_callback(ortcrypt_inputs *inputs, OrtSessionOpti
         return ORTCRYPT_E_UNSUPPORTED;
     }
     return oc_ort_check(inputs->runtime, f->SessionOptions_SetEpContextDataReadFunc(options, ortcrypt_read_named, inputs),
-                        err, "Runtime");
+                        err, "the read callback");
 }
 
 ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, ortcrypt_bundle *bundle,

@@ -56,7 +56,7 @@ ortcrypt_status oc_options_guard(const ortcrypt_runtime *runtime, OrtSessionOpti
     const OrtApi *const api = ortcrypt_runtime_api(runtime);
     OrtKeyValuePairs *entries = NULL;
 
-    ortcrypt_status st = oc_ort_check(runtime, api->GetSessionOptionsConfigEntries(options, &entries), err, "Runtime");
+    ortcrypt_status st = oc_ort_check(runtime, api->GetSessionOptionsConfigEntries(options, &entries), err, "session options");
     for (size_t i = 0; i < sizeof(writing_entries) / sizeof(writing_entries[0]) && st == ORTCRYPT_OK; i++) {
         const char *const value = api->GetKeyValue(entries, writing_entries[i]);
         if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0) {
@@ -66,10 +66,10 @@ ortcrypt_status oc_options_guard(const ortcrypt_runtime *runtime, OrtSessionOpti
     }
     api->ReleaseKeyValuePairs(entries);
     if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(runtime, api->SetOptimizedModelFilePath(options, ""), err, "Runtime");
+        st = oc_ort_check(runtime, api->SetOptimizedModelFilePath(options, ""), err, "session options");
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(runtime, api->DisableProfiling(options), err, "Runtime");
+        st = oc_ort_check(runtime, api->DisableProfiling(options), err, "session options");
     }
     return st;
 }
@@ -81,7 +81,7 @@ ortcrypt_status oc_options_new(OrtSessionOptions **out, const ortcrypt_runtime *
     OrtSessionOptions *options = NULL;
 
     ortcrypt_status st = oc_ort_check(
-        runtime, base != NULL ? api->CloneSessionOptions(base, &options) : api->CreateSessionOptions(&options), err, "Runtime");
+        runtime, base != NULL ? api->CloneSessionOptions(base, &options) : api->CreateSessionOptions(&options), err, "session options");
     if (st == ORTCRYPT_OK) {
         st = oc_options_guard(runtime, options, err);
     }
@@ -102,7 +102,7 @@ ortcrypt_status oc_options_append_ep(ortcrypt_runtime *runtime, OrtSessionOption
 
     return oc_ort_check(runtime,
                         api->SessionOptionsAppendExecutionProvider_V2(options, env, &device, 1, keys, values, count), err,
-                        "Runtime");
+                        "the execution provider");
 }
 
 bool oc_flow_has_proc(void)

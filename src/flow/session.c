@@ -7,6 +7,7 @@
 
 #include "flow/flow.h"
 
+#define LOADING "ONNX Runtime does not load this model"
 #define PIPE_MIN_LEN (16u * 1024u * 1024u) /* bytes of model from which the pipe saves more than it costs */
 
 struct ortcrypt_session {
@@ -37,7 +38,7 @@ static ortcrypt_status create_from_pipe(ortcrypt_session *session, const OrtSess
     }
     st = oc_ort_check(inputs->runtime,
                       api->CreateSession(ortcrypt_runtime_env(inputs->runtime), oc_feeder_path(feeder), options, &session->ort),
-                      err, "Runtime");
+                      err, LOADING);
     const ortcrypt_status fed = oc_feeder_join(feeder, &fed_err);
     if (fed != ORTCRYPT_OK && (st == ORTCRYPT_OK || fed != ORTCRYPT_E_CANCELLED)) {
         st = fed;
@@ -59,7 +60,7 @@ static ortcrypt_status create_from_array(ortcrypt_session *session, const char *
         st = oc_ort_check(inputs->runtime,
                           api->CreateSessionFromArray(ortcrypt_runtime_env(inputs->runtime), inputs->model.data,
                                                       inputs->model_len, options, &session->ort),
-                          err, "Runtime");
+                          err, LOADING);
     }
     oc_region_free(&inputs->model); /* ORT parsed it into its own structures */
     return st;

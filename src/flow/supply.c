@@ -163,11 +163,11 @@ ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *r
         lens[i] = supply->files[i].region.len;
     }
     if (in_place) {
-        st = oc_ort_check(runtime, api->AddSessionConfigEntry(options, DIRECT_ENTRY, "1"), err, "Runtime");
+        st = oc_ort_check(runtime, api->AddSessionConfigEntry(options, DIRECT_ENTRY, "1"), err, "external data");
     }
     if (st == ORTCRYPT_OK && count != 0) {
         st = oc_ort_check(runtime, api->AddExternalInitializersFromFilesInMemory(options, names, buffers, lens, count), err,
-                          "Runtime");
+                          "external data");
     }
     if (st == ORTCRYPT_OK) {
         *direct = in_place;

@@ -47,7 +47,7 @@ static ortcrypt_status load_library(const OrtApiBase **base, const char *library
         handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         if (handle == NULL) {
             char words[512];
-            oc_ort_words(words, sizeof(words), dlerror());
+            ortcrypt_ort_words(words, sizeof(words), dlerror());
             (void)oc_fail(err, ORTCRYPT_E_INPUT, "the ONNX Runtime library %s does not load: %s", name, words);
             oc_hint(err, "name the file libonnxruntime.so.VERSION, for example the one inside the PyPI package onnxruntime");
             return ORTCRYPT_E_INPUT;

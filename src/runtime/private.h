@@ -42,7 +42,4 @@ struct ortcrypt_runtime {
     oc_registered_ep *eps;
 };
 
-/* ORT's words on one line, into text[size]. */
-void oc_ort_words(char *text, size_t size, const char *words);
-
 #endif

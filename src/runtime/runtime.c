@@ -22,24 +22,6 @@ const OrtApi *ortcrypt_runtime_api(const ortcrypt_runtime *runtime) { return run
 
 OrtEnv *ortcrypt_runtime_env(const ortcrypt_runtime *runtime) { return runtime->env; }
 
-void oc_ort_words(char *text, size_t size, const char *words)
-{
-    size_t len = 0;
-
-    for (const char *p = words != NULL ? words : ""; *p != '\0' && len + 1 < size; p++) {
-        const bool blank = *p == '\n' || *p == '\r' || *p == '\t' || *p == ' ';
-        if (!blank) {
-            text[len++] = *p;
-        } else if (len != 0 && text[len - 1] != ' ') {
-            text[len++] = ' ';
-        }
-    }
-    while (len != 0 && text[len - 1] == ' ') {
-        len--;
-    }
-    text[len] = '\0';
-}
-
 ortcrypt_status oc_ort_check(const ortcrypt_runtime *runtime, OrtStatus *status, ortcrypt_error *err, const char *doing)
 {
     char words[768];
@@ -47,7 +29,7 @@ ortcrypt_status oc_ort_check(const ortcrypt_runtime *runtime, OrtStatus *status,
     if (status == NULL) {
         return ORTCRYPT_OK;
     }
-    oc_ort_words(words, sizeof(words), runtime->api->GetErrorMessage(status));
+    ortcrypt_ort_words(words, sizeof(words), runtime->api->GetErrorMessage(status));
     runtime->api->ReleaseStatus(status);
     return oc_fail(err, ORTCRYPT_E_ORT, "%s: %s", doing, words[0] != '\0' ? words : "ONNX Runtime gave no reason");
 }

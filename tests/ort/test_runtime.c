@@ -297,6 +297,42 @@ static void prints_nothing(void **state)
     free(dir);
 }
 
+/* What is left of ORT's messages; the ones seen, and what only looks like a place in a source. */
+static void words_without_places(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"/onnxruntime_src/onnxruntime/core/graph/model.cc:202 onnxruntime::Model::Model(onnx::ModelProto&&, const "
+         "onnxruntime::IOnnxRuntimeOpSchemaRegistryList*, const onnxruntime::ModelOptions&) Unsupported model IR version: 99\n",
+         "Unsupported model IR version: 99"},
+        {"Exception during initialization: /onnxruntime_src/core/optimizer/initializer.cc:51 onnxruntime::Initializer::Initializer(const "
+         "std::filesystem::path&) [ONNXRuntimeError] : 1 : FAIL : tensorprotoutils.cc:1469 ValidateSize Initializer 'w': raw_data size",
+         "Exception during initialization: [ONNXRuntimeError] : 1 : FAIL : Initializer 'w': raw_data size"},
+        {"/x/y.h:7 std::vector<std::function<int(long)>> a::B<T>::c(const std::pair<int, int>&)::<lambda(auto:1)> const [with T = long "
+         "int; R = x[3]] count was false.",
+         "count was false."},
+        {"/x/y.h:46 void a::Check(const std::unordered_map<std::__cxx11::basic_string<char>, int>&, bool) ONNX Runtime only", "ONNX Runtime only"},
+        {"/x/y.cc:1 a::operator()(int) const said no", "said no"},
+        {"Status Message: matmul_helper.h:59 Compute MatMul dimension mismatch", "Status Message: MatMul dimension mismatch"},
+        {"model.onnx:5 and a.h: 3 and x.cc stay (as they are)", "model.onnx:5 and a.h: 3 and x.cc stay (as they are)"},
+        {"/x/y.cc:1 a::b(int", "a::b(int"},
+        {"/x/y.cc:1", ""},
+        {"  two \n\t words ", "two words"},
+        {NULL, ""},
+    };
+    char text[512];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        ortcrypt_ort_words(text, sizeof text, pairs[i][0]);
+        assert_string_equal(text, pairs[i][1]);
+    }
+    ortcrypt_ort_words(text, 6, "long words");
+    assert_string_equal(text, "long ");
+    text[0] = 'x';
+    ortcrypt_ort_words(text, 0, "words");
+    assert_int_equal(text[0], 'x');
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +347,7 @@ int main(void)
         cmocka_unit_test(routes),
         cmocka_unit_test(describes_itself),
         cmocka_unit_test(prints_nothing),
+        cmocka_unit_test(words_without_places),
         cmocka_unit_test(registers_an_ep_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
