@@ -19,9 +19,7 @@ static ortcrypt_status open_regular(int *out_fd, struct stat *st, const char *pa
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     } while (fd < 0 && errno == EINTR);
     if (fd < 0) {
-        const bool input_is_wrong = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO;
-        return oc_fail_errno(err, input_is_wrong ? ORTCRYPT_E_INPUT : ORTCRYPT_E_IO, errno, "%s %s cannot be opened", role,
-                             path);
+        return oc_fail_errno(err, ORTCRYPT_E_IO, errno, "%s %s cannot be opened", role, path);
     }
     if (fstat(fd, st) != 0) {
         const int sys = errno;

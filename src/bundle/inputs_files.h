@@ -27,8 +27,8 @@ typedef struct oc_input {
 
 /*
  * Opens (links are followed, O_NONBLOCK, so that a FIFO cannot hold us) and remembers size, place and time of the regular
- * file. `role` begins the sentences: "model", "external data file". ORTCRYPT_E_INPUT for anything that is no readable
- * regular file or is a Git LFS pointer; ORTCRYPT_E_IO when the system refused for another reason. Left open on success.
+ * file. `role` begins the sentences: "model", "external data file". ORTCRYPT_E_IO when the system does not
+ * open it; ORTCRYPT_E_INPUT for what is no regular file or is a Git LFS pointer. Left open on success.
  */
 ortcrypt_status oc_input_look(oc_input *input, const char *role, ortcrypt_error *err);
 
