@@ -12,6 +12,7 @@
 #include "store/internal.h"
 
 #define COPY_STEP (1024u * 1024u)
+#define BUILD_ATTEMPTS 4
 
 /* Splits "a/b/c/" into the open folder "a/b" and the name "c". */
 static ortcrypt_status open_parent(oc_store *store, ortcrypt_error *err)
@@ -55,21 +56,11 @@ static ortcrypt_status already_there(const oc_store *store, ortcrypt_error *err)
 
 static ortcrypt_status make_folder(oc_store *store, ortcrypt_error *err)
 {
-    struct stat info;
-    char suffix[9];
-    if (fstatat(store->parent, store->final_name, &info, AT_SYMLINK_NOFOLLOW) == 0) {
-        return already_there(store, err);
-    }
-    ortcrypt_status st = oc_random_name(suffix, 8, err);
+    char *name = NULL;
+    ortcrypt_status st = oc_build_name(&name, store->final_name, err);
     if (st != ORTCRYPT_OK) {
         return st;
     }
-    const size_t size = strlen(store->final_name) + sizeof ".tmp-" + 8;
-    char *const name = malloc(size);
-    if (name == NULL) {
-        return oc_fail_memory(err, size, "a file name");
-    }
-    snprintf(name, size, "%s.tmp-%s", store->final_name, suffix);
     if (mkdirat(store->parent, name, 0777) != 0) {
         st = oc_fail_errno(err, ORTCRYPT_E_IO, errno, "%s cannot be made", store->path);
         free(name);
@@ -79,6 +70,38 @@ static ortcrypt_status make_folder(oc_store *store, ortcrypt_error *err)
     store->dir = openat(store->parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (store->dir < 0) {
         st = oc_fail_errno(err, ORTCRYPT_E_IO, errno, "%s cannot be made", store->path);
+    }
+    return st;
+}
+
+static void drop_fd(int *fd)
+{
+    if (*fd >= 0) {
+        close(*fd);
+    }
+    *fd = -1;
+}
+
+/* The folder under its first name, locked. One that another writer took for a dead one's before it was locked is made anew. */
+static ortcrypt_status make_locked(oc_store *store, ortcrypt_error *err)
+{
+    ortcrypt_status st = ORTCRYPT_OK;
+    for (unsigned attempt = 0; attempt < BUILD_ATTEMPTS; attempt++) {
+        st = make_folder(store, err);
+        if (st == ORTCRYPT_OK) {
+            st = oc_store_lock(store, 0, err);
+        }
+        if (store->build_name == NULL || (st != ORTCRYPT_E_BUSY && oc_build_is_mine(store))) {
+            return st;
+        }
+        if (st == ORTCRYPT_OK) {
+            st = oc_fail(err, ORTCRYPT_E_BUSY, "%s is being written to by another process", store->path);
+        }
+        drop_fd(&store->tmp);
+        drop_fd(&store->lock);
+        drop_fd(&store->dir);
+        free(store->build_name);
+        store->build_name = NULL;
     }
     return st;
 }
@@ -103,15 +126,17 @@ ortcrypt_status oc_store_create(oc_store **out, const char *path, ortcrypt_error
 {
     oc_store *store = NULL;
     static const char *const folders[] = {"objects", "keys"};
+    struct stat info;
     ortcrypt_status st = oc_store_new(&store, path, err);
     if (st == ORTCRYPT_OK) {
         st = open_parent(store, err);
     }
-    if (st == ORTCRYPT_OK) {
-        st = make_folder(store, err);
+    if (st == ORTCRYPT_OK && fstatat(store->parent, store->final_name, &info, AT_SYMLINK_NOFOLLOW) == 0) {
+        st = already_there(store, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_store_lock(store, 0, err);
+        oc_stale_remove(store);
+        st = make_locked(store, err);
     }
     if (st == ORTCRYPT_OK) {
         st = write_format(store, err);

@@ -70,6 +70,15 @@ ortcrypt_status oc_random_name(char *name, size_t len, ortcrypt_error *err);
 /* Removes a folder and what is in it, never following links; the depth of a bundle is enough. Best effort. */
 void oc_tree_remove(int parent, const char *name);
 
+/* A fresh "<final name>.tmp-<8 hex>", for free(): what a new bundle is called until it is complete. */
+ortcrypt_status oc_build_name(char **out, const char *final_name, ortcrypt_error *err);
+
+/* Removes what killed writers of a bundle of this name left in its parent. Never what a live one works on. Best effort. */
+void oc_stale_remove(const oc_store *store);
+
+/* Whether build_name is still the folder `dir`: false when another writer's oc_stale_remove took it for a dead one's. */
+bool oc_build_is_mine(const oc_store *store);
+
 /* The new bundle's folder gets its name; ORTCRYPT_E_EXISTS when there is something of that name by now. */
 ortcrypt_status oc_store_reveal(oc_store *store, ortcrypt_error *err);
 
