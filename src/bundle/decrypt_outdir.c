@@ -25,6 +25,42 @@ struct oc_outdir {
     bool published;
 };
 
+/*
+ * open_beneath where the kernel has no openat2 (before Linux 5.6, some containers, user-mode emulators): one component
+ * after the other, none of them a link. Only for plain names: without ".." there is no other way out of `dir`.
+ */
+static int open_walking(int dir, const char *name, int flags, mode_t mode)
+{
+    char component[OC_OUTDIR_COMPONENT_MAX + 1];
+    int at = dir;
+
+    if (!oc_outdir_name_plain(name)) {
+        errno = EXDEV;
+        return -1;
+    }
+    for (size_t len = strcspn(name, "/"); at >= 0 && name[len] == '/'; name += len + 1, len = strcspn(name, "/")) {
+        memcpy(component, name, len);
+        component[len] = '\0';
+        const int next = openat(at, component, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        const int sys = errno;
+        if (at != dir) {
+            close(at);
+        }
+        errno = sys;
+        at = next;
+    }
+    if (at < 0) {
+        return -1;
+    }
+    const int fd = openat(at, name, flags | O_NOFOLLOW | O_CLOEXEC, mode);
+    const int sys = errno;
+    if (at != dir) {
+        close(at);
+    }
+    errno = sys;
+    return fd;
+}
+
 static int open_beneath(int dir, const char *name, uint64_t flags, mode_t mode)
 {
     struct open_how how = {
@@ -37,7 +73,7 @@ static int open_beneath(int dir, const char *name, uint64_t flags, mode_t mode)
     do {
         fd = syscall(SYS_openat2, dir, name, &how, sizeof how);
     } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-    return (int)fd;
+    return fd < 0 && errno == ENOSYS ? open_walking(dir, name, (int)flags, mode) : (int)fd;
 }
 
 /* Removes what is below `dir` (consumed), itself not. Best effort: there is nobody left to tell. Never follows a link. */
@@ -156,9 +192,6 @@ static ortcrypt_status fail_name(const oc_outdir *folder, const char *name, int 
     const bool about_name = sys == EEXIST || sys == ENOTDIR || sys == EISDIR || sys == ENAMETOOLONG || sys == EINVAL ||
                             sys == EILSEQ || sys == ELOOP || sys == EXDEV;
 
-    if (sys == ENOSYS) {
-        return oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "this kernel has no openat2 (Linux 5.6), which decrypting to files needs");
-    }
     return oc_fail_errno(err, about_name ? ORTCRYPT_E_EXISTS : ORTCRYPT_E_IO, sys, "%s/%s cannot be made", folder->path, name);
 }
 
