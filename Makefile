@@ -2,12 +2,13 @@
 JOBS ?= 2
 TESTS ?= .
 
-.PHONY: help demo test bench setup dev asan tsan release test-asan test-tsan check docs clean distclean
+.PHONY: help demo test crash bench setup dev asan tsan release test-asan test-tsan check docs clean distclean
 
 help:
 	@echo "make demo       a real model, encrypted, compiled, run, compared and attacked"
 	@echo "make test       all tests (dev build); TESTS=REGEX narrows them down"
 	@echo "make test-asan  the same under the address sanitizer; make test-tsan: the threaded part under the thread sanitizer"
+	@echo "make crash      killed, interrupted and without power at every system call: no bundle is lost; CRASH=\"--every 10\" is quicker"
 	@echo "make bench      loading against the plaintext file, as a table"
 	@echo "make setup      only what the others need; make dev, asan, tsan, release: only build"
 	@echo "make check      layers, sizes, public functions; make docs: docs/api.md anew"
@@ -27,6 +28,12 @@ test-asan: asan
 # Only the tests labelled `tsan`: threads of ours, with what they read and write.
 test-tsan: tsan
 	ctest --test-dir build/tsan -j$(JOBS) --output-on-failure -L '^tsan$$' -R '$(TESTS)'
+
+# Crash safety at every cut point (docs/crash-safety.md).
+crash: setup
+	@cmake --preset release --log-level=NOTICE
+	cmake --build --preset release -j$(JOBS) --target crash_tools
+	ORTCRYPT_BUILD=build/release PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/crash.py $(CRASH)
 
 # Side-by-side measurements: BENCH="--mib 64 --runs 1" makes them short.
 bench: setup
