@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,11 +179,58 @@ static ortcrypt_status add_identity_variable(cli_keys *keys, const char *name, o
     return st;
 }
 
+/* Reads from a pipe, a terminal or a file. The library would not wake up from its first wait at Ctrl-C. */
+static ortcrypt_status add_identity_fd(cli_keys *keys, int fd, ortcrypt_error *err)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    while (poll(&wait, 1, -1) < 0 && errno == EINTR && !cli_interrupted()) {
+    }
+    const ortcrypt_status st = cli_check_interrupt(err);
+    return st == ORTCRYPT_OK ? ortcrypt_keyring_add_identity_fd(keys->ring, fd, err) : st;
+}
+
+/*
+ * A pipe that the user names as a file: a shell's <(command), or a FIFO. It is opened without O_NONBLOCK, so that we wait for its
+ * writer (Ctrl-C ends that); what is no pipe by then goes the way of files. *handled tells whether `path` was one.
+ */
+static ortcrypt_status add_identity_pipe(cli_keys *keys, const char *path, bool *handled, ortcrypt_error *err)
+{
+    struct stat info;
+    *handled = stat(path, &info) == 0 && S_ISFIFO(info.st_mode);
+    if (!*handled) {
+        return ORTCRYPT_OK;
+    }
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) {
+        return cli_interrupted() ? cli_check_interrupt(err)
+                                 : cli_fail_errno(err, ORTCRYPT_E_IO, errno, "the identity pipe %s cannot be opened", path);
+    }
+    const ortcrypt_status st = add_identity_fd(keys, fd, err);
+    (void)close(fd);
+    return st;
+}
+
+/* The descriptor that /dev/stdin, /dev/fd/N or /proc/self/fd/N names: sockets cannot be opened by that path, and files would begin anew. */
+static bool descriptor_path(const char *path, int *fd)
+{
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    uint64_t number = STDIN_FILENO;
+    bool found = strcmp(path, "/dev/stdin") == 0;
+    for (size_t i = 0; !found && i < sizeof folders / sizeof *folders; i++) {
+        const size_t len = strlen(folders[i]);
+        found = strncmp(path, folders[i], len) == 0 && cli_number_parse(path + len, &number) && number <= INT32_MAX;
+    }
+    *fd = (int)number;
+    return found;
+}
+
 static ortcrypt_status add_identity(cli_keys *keys, const char *text, ortcrypt_error *err)
 {
     uint64_t number = 0;
+    int fd = -1;
+    bool handled = false;
     if (strcmp(text, "-") == 0) {
-        return ortcrypt_keyring_add_identity_fd(keys->ring, STDIN_FILENO, err);
+        return add_identity_fd(keys, STDIN_FILENO, err);
     }
     if (strncmp(text, "env:", 4) == 0) {
         return add_identity_variable(keys, text + 4, err);
@@ -191,14 +239,18 @@ static ortcrypt_status add_identity(cli_keys *keys, const char *text, ortcrypt_e
         if (!cli_number_parse(text + 3, &number) || number > INT32_MAX) {
             return cli_fail(err, ORTCRYPT_E_INVALID, "-i fd:N needs the number of a descriptor, not '%s'", text + 3);
         }
-        return ortcrypt_keyring_add_identity_fd(keys->ring, (int)number, err);
+        return add_identity_fd(keys, (int)number, err);
     }
     if (strncmp(text, "AGE-SECRET-KEY-", 15) == 0) {
         (void)cli_fail(err, ORTCRYPT_E_INVALID, "-i takes a file; a key in the arguments is seen by every process on the machine");
         cli_hint(err, "write it to a file, or hand it over with -i -, fd:N or env:NAME; take this one for known to others");
         return ORTCRYPT_E_INVALID;
     }
-    return ortcrypt_keyring_add_identity_file(keys->ring, text, err);
+    if (descriptor_path(text, &fd)) {
+        return add_identity_fd(keys, fd, err);
+    }
+    const ortcrypt_status st = add_identity_pipe(keys, text, &handled, err);
+    return handled ? st : ortcrypt_keyring_add_identity_file(keys->ring, text, err);
 }
 
 static ortcrypt_status no_key(ortcrypt_error *err)

@@ -36,8 +36,8 @@ const cli_option CLI_OPTIONS[] = {
 
     /* keys, opening */
     {OPT_IDENTITY, "identity", 'i', VALUE_FILE, "ID", NULL, true, KEYS, CLI_OPENING,
-     "Open with the identities in file ID; '-' reads standard input, 'fd:N' an inherited descriptor, 'env:NAME' an environment variable "
-     "(read, wiped and unset before anything is loaded). May be repeated. Default: the file that ORTCRYPT_IDENTITY names."},
+     "Open with the identities in file ID (or a pipe, as in -i <(command)); '-' reads standard input, 'fd:N' an inherited descriptor, "
+     "'env:NAME' an environment variable (read, wiped and unset before anything is loaded). May be repeated. Default: the file that ORTCRYPT_IDENTITY names."},
     {OPT_IDENTITY_COMMAND, "identity-command", 0, VALUE_TEXT, "COMMAND", NULL, false, KEYS, CLI_OPENING,
      "Let COMMAND unwrap the key: the key file comes on its standard input, what it writes is the secret. No shell. With an installed "
      "age: 'age -d -i ssh_key'."},
