@@ -1,4 +1,5 @@
 /* Which variant of a bundle runs, on which execution provider and device, and whether that pair may be used at all. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,36 @@ static void tell_suboptimal(const ortcrypt_monitor *monitor, OrtCompiledModelCom
     }
 }
 
+/* "OrtcryptReference 0.1.0 on ONNX Runtime 1.30.0": who made a compiled variant, as far as it says so. */
+#define MAKER_SIZE 256
+static void maker(char text[MAKER_SIZE], const oc_variant *variant)
+{
+    const bool versioned = variant->ep_version != NULL && variant->ep_version[0] != '\0';
+
+    (void)snprintf(text, MAKER_SIZE, "%.100s%s%.40s on ONNX Runtime %.40s", variant->ep, versioned ? " " : "",
+                   versioned ? variant->ep_version : "", variant->runtime != NULL ? variant->runtime : "");
+}
+
+static void tell_stale(const ortcrypt_monitor *monitor, const oc_variant *variant)
+{
+    char by[MAKER_SIZE];
+
+    maker(by, variant);
+    oc_notice(monitor, "variant %s, made by %s, is left out: %s says that it does not run on this device", variant->id, by, variant->ep);
+}
+
+void oc_choice_explain(const oc_variant *variant, const ortcrypt_runtime *runtime, ortcrypt_error *err)
+{
+    char by[MAKER_SIZE];
+
+    if (strcmp(variant->kind, "compiled") == 0 && variant->runtime != NULL &&
+        strcmp(variant->runtime, ortcrypt_runtime_version(runtime)) != 0) {
+        maker(by, variant);
+        oc_hint(err, "variant %s was made by %s, and this is %s: compile the model again here", variant->id, by,
+                ortcrypt_runtime_version(runtime));
+    }
+}
+
 /* The best compiled variant of an EP; among equals the one added last. */
 static ortcrypt_status choose_compiled(oc_choice *out, ortcrypt_runtime *runtime, const oc_manifest *manifest,
                                        const char *ep, const OrtEpDevice *device, const ortcrypt_monitor *monitor,
@@ -101,7 +132,7 @@ static ortcrypt_status choose_compiled(oc_choice *out, ortcrypt_runtime *runtime
             return st;
         }
         if (judgement_rank(judgement) == 0) {
-            oc_notice(monitor, "variant %s is left out: %s says that it does not run on this device", variant->id, ep);
+            tell_stale(monitor, variant);
         } else if (judgement_rank(judgement) > judgement_rank(best)) {
             best = judgement;
             found = variant;

@@ -34,6 +34,9 @@ typedef struct oc_choice {
 ortcrypt_status oc_choose(oc_choice *out, ortcrypt_runtime *runtime, const ortcrypt_bundle *bundle,
                           const ortcrypt_session_options *options, ortcrypt_error *err);
 
+/* A hint for what ORT says of a variant that another runtime made: from 1.32 on, compiled models are beyond what 1.30 reads. */
+void oc_choice_explain(const oc_variant *variant, const ortcrypt_runtime *runtime, ortcrypt_error *err);
+
 /* ORTCRYPT_E_UNSUPPORTED, naming the EP and what would help, when its EPContext data would not reach the callbacks. */
 ortcrypt_status oc_route_check(const ortcrypt_runtime *runtime, const char *ep, bool embedded, ortcrypt_error *err);
 

@@ -103,6 +103,9 @@ static ortcrypt_status create(ortcrypt_session *session, const char *ep, const O
             *err = failure;
         }
     }
+    if (st == ORTCRYPT_E_ORT) {
+        oc_choice_explain(inputs->variant, inputs->runtime, err);
+    }
     if (st == ORTCRYPT_OK && !inputs->direct) {
         oc_supply_drop_files(inputs->supply);
     }
