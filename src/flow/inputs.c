@@ -11,6 +11,10 @@ static ortcrypt_status plan_files(ortcrypt_inputs *inputs, ortcrypt_error *err)
 {
     const oc_variant *const variant = inputs->variant;
     const oc_manifest *const manifest = oc_bundle_manifest(inputs->bundle);
+    const char *const why = inputs->direct ? "this runtime uses the buffers in place"
+                            : oc_supply_aligned(inputs->supply)
+                                ? "this runtime copies the buffers while the session is created"
+                                : "a tensor does not begin at a multiple of its element size, so the buffers are copied";
     ortcrypt_status st = ORTCRYPT_OK;
 
     for (size_t i = 0; i < inputs->supply->file_count && st == ORTCRYPT_OK; i++) {
@@ -18,8 +22,7 @@ static ortcrypt_status plan_files(ortcrypt_inputs *inputs, ortcrypt_error *err)
         st = oc_load_plan_add(&inputs->plan,
                          (oc_load_entry){file->part->role, file->part->name, file->asset->size,
                                          inputs->direct ? "files-in-memory, used directly" : "files-in-memory",
-                                         inputs->direct ? "this runtime uses the buffers in place"
-                                                        : "this runtime copies the buffers while the session is created",
+                                         why,
                                          inputs->direct},
                          err);
     }

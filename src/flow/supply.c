@@ -142,12 +142,26 @@ ortcrypt_status oc_supply_load(oc_supply *supply, const ortcrypt_monitor *monito
     return st;
 }
 
+bool oc_supply_aligned(const oc_supply *supply)
+{
+    static const uint64_t one = 1;
+
+    for (size_t i = 0; i < supply->onnx->tensor_count; i++) {
+        const oc_onnx_tensor *const tensor = &supply->onnx->tensors[i];
+        uint64_t element_len = 0;
+        if (tensor->external && oc_onnx_tensor_len(tensor->dtype, &one, 1, &element_len) && tensor->offset % element_len != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
                               bool *direct, ortcrypt_error *err)
 {
     const OrtApi *const api = ortcrypt_runtime_api(runtime);
     const size_t count = supply->file_count;
-    const bool in_place = oc_runtime_minor(runtime) >= DIRECT_MINOR && count != 0;
+    const bool in_place = oc_runtime_minor(runtime) >= DIRECT_MINOR && count != 0 && oc_supply_aligned(supply);
     const char **names = calloc(count + 1, sizeof(*names));
     char **buffers = calloc(count + 1, sizeof(*buffers));
     size_t *lens = calloc(count + 1, sizeof(*lens));

@@ -40,6 +40,11 @@ ortcrypt_status oc_supply_load(oc_supply *supply, const ortcrypt_monitor *monito
  */
 ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
                               bool *direct, ortcrypt_error *err);
+/*
+ * Every external tensor begins at a multiple of its element size. Used in place, others would reach kernels as misaligned pointers:
+ * ORT does that with the plaintext file too, and it works until a compiler vectorizes a loop for aligned elements. So they are copied.
+ */
+bool oc_supply_aligned(const oc_supply *supply);
 void oc_supply_drop_files(oc_supply *supply); /* wipes the regions */
 
 /* The model as ORT gets it, in *region; *len bytes of it. */

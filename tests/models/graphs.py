@@ -158,6 +158,54 @@ def constant_ext():
     return model([constant_node(), helper.make_node("MatMul", ["x", "w"], ["y"])], [info("x", [1, 8])], [info("y", [1, 4])], [])
 
 
+def unaligned():
+    """Every element size, for data at odd offsets; conversions and a Gemm, whose loops run over the weights themselves."""
+    nodes = [helper.make_node("Gemm", ["x", "w", "b"], ["h1"]), helper.make_node("Cast", ["wide"], ["wide_f"], to=FLOAT),
+             helper.make_node("Mul", ["h1", "wide_f"], ["h2"]), helper.make_node("Cast", ["half"], ["half_f"], to=FLOAT),
+             helper.make_node("Add", ["h2", "half_f"], ["h3"]), helper.make_node("Gather", ["h3", "index"], ["y"], axis=1)]
+    weights = [tensor("w", floats(50, 8, 37)), tensor("b", floats(51, 37)), tensor("wide", floats(52, 37).astype(np.float64)),
+               tensor("half", floats(53, 37).astype(np.float16)), tensor("index", np.arange(36, 17, -1, dtype=np.int64))]
+    return model(nodes, [info("x", [1, 8])], [info("y", [1, 19])], weights)
+
+
+def strings():
+    same = [helper.make_node("Equal", ["these", "those"], ["same"]), helper.make_node("Cast", ["same"], ["same_f"], to=FLOAT),
+            helper.make_node("Add", ["x", "same_f"], ["y"])]
+    words = np.array(["", "ja", "größer", "x" * 300, "a", "b", "c", "d"], dtype=object)
+    others = np.array(["", "nein", "größer", "x" * 300, "a", "B", "c", ""], dtype=object)
+    return model(same, [info("x", [1, 8])], [info("y", [1, 8])], [tensor("these", words), tensor("those", others)], opset=19)
+
+
+def functions():
+    """A local function that calls another one, with names that the main graph uses too."""
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("tests", 1)]
+    scale = helper.make_function("tests", "Scale", ["x"], ["y"], [constant_node("w"), helper.make_node("Mul", ["x", "w"], ["y"])], opsets[:1])
+    scale.node[0].attribute[0].t.CopyFrom(tensor("w", floats(54, 8)))
+    twice = helper.make_function("tests", "Twice", ["x"], ["y"], [helper.make_node("Scale", ["x"], ["w"], domain="tests"),
+                                                                  helper.make_node("Scale", ["w"], ["y"], domain="tests")], opsets)
+    nodes = [helper.make_node("Twice", ["x"], ["h"], domain="tests"), helper.make_node("MatMul", ["h", "w"], ["y"])]
+    return model(nodes, [info("x", [1, 8])], [info("y", [1, 4])], [tensor("w", floats(55, 8, 4))], functions=[scale, twice],
+                 extra_opsets=opsets[1:])
+
+
+def opset23():
+    nodes = [helper.make_node("RMSNormalization", ["x", "scale"], ["h"], axis=-1), helper.make_node("MatMul", ["h", "w"], ["y"])]
+    made = one_weight(nodes, tensor("w", floats(56, 8, 4)), opset=23, more=[tensor("scale", floats(57, 8))])
+    made.ir_version = 11
+    return made
+
+
+def sparse():
+    """(model with a sparse initializer, the same with a dense one)"""
+    dense = np.zeros((8, 4), np.float32)
+    places = np.array([0, 3, 9, 17, 30], np.int64)
+    dense.reshape(-1)[places] = floats(58, 5)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    made = model(nodes, [info("x", [1, 8])], [info("y", [1, 4])], [])
+    made.graph.sparse_initializer.append(helper.make_sparse_tensor(tensor("w", floats(58, 5)), tensor("w_indices", places), [8, 4]))
+    return made, one_weight(nodes, tensor("w", dense))
+
+
 def sparse_ext():
     values = tensor("sparse_w", floats(34, 5))
     indices = tensor("sparse_indices", np.array([0, 3, 9, 17, 30], np.int64))

@@ -24,6 +24,14 @@ ext_types          external float16, bfloat16, int8, int64, bool and double
 ext_int4           external int4 (two in a byte, odd count), opset 21
 ext_empty          an external tensor of shape [0, 4], length 0
 ext_padded         weights at offset 4096 and 8192 of weights.bin, other bytes between them
+ext_same_base      the same MLP, in a/weights.bin and b/weights.bin
+ext_unicode        the same, in "größe ✓/gewichte.bin"
+ext_unaligned      external float32, float64, float16 and int64 at odd offsets
+strings            string tensors inside
+functions          a local function that calls another one
+opset23            RMSNormalization, IR version 11
+sparse             a sparse initializer inside
+int4               int4 inside
 dynamic            MLP with a batch of free size "batch", external
 chain              30 small nodes in a row, embedded: many partitions for an EP that limits nodes per engine
 if_ext             If, each branch with an external initializer of its own
@@ -202,6 +210,18 @@ def good_models(w):
     w.put("ext_types", graphs.types(), in_order("weights.bin", graphs.types(), ("half", "brain", "small", "index", "mask", "wide")))
     w.put("ext_int4", graphs.int4(), {"w": ("weights.bin", 0)})
     w.put("ext_empty", graphs.empty(), {"nothing": ("weights.bin", 0), "w": ("weights.bin", 0)})
+    w.put("ext_same_base", m, {**in_order("a/weights.bin", m, ("w1", "b1")), "w2": ("b/weights.bin", 0)})
+    w.put("ext_unicode", m, in_order("größe ✓/gewichte.bin", m, graphs.MLP_WEIGHTS))
+    odd = {"w": ("weights.bin", 3), "b": ("weights.bin", 1189), "wide": ("weights.bin", 1341), "half": ("weights.bin", 1639),
+           "index": ("weights.bin", 1717)}
+    w.put("ext_unaligned", graphs.unaligned(), odd)
+    w.put("strings", graphs.strings())
+    w.put("functions", graphs.functions())
+    w.put("opset23", graphs.opset23(), {"w": ("weights.bin", 0)})
+    w.put("int4", graphs.int4())
+    sparse, dense = graphs.sparse()
+    w.put("sparse", sparse, vectors=False, check=False)
+    w.vectors("sparse", dense)
     dynamic = graphs.mlp("batch")
     w.put("dynamic", dynamic, in_order("weights.bin", dynamic, graphs.MLP_WEIGHTS))
     w.put("chain", graphs.chain())

@@ -134,10 +134,19 @@ static bool compiles(const char *version, const char *name, bool embed)
     return strcmp(version, "1.24.4") != 0 || (embed && !control_flow);
 }
 
+/* 1.24.4 takes string tensors for external data and does not load them, from a plaintext file neither. */
+static bool loads(const char *version, const char *name)
+{
+    return strcmp(version, "1.24.4") != 0 || strcmp(name, "strings") != 0;
+}
+
 static void run_model(const char *version, const char *name)
 {
     bed b;
 
+    if (!loads(version, name)) {
+        return;
+    }
     bed_open(&b, version, NULL);
     char *const model = oc_test_format("%s/testmodels/%s/%s.onnx", oc_test_env("ORTCRYPT_DEPS"), name, name);
     bed_encrypt(&b, model);
@@ -163,7 +172,8 @@ static void models_give_their_values(void **state)
         "chain",       "dynamic",   "embedded",  "ext_dotslash", "ext_empty",   "ext_int4",  "ext_no_length",
         "ext_odd",     "ext_padded", "ext_shared_offset", "ext_simple", "ext_subfolder", "ext_symlink", "ext_two_files",
         "ext_types",   "fold_cast", "fold_quantize", "fold_transpose", "if_ext", "loop_ext", "nested_ext", "scan_ext",
-        "constant_ext", "function_ext",
+        "constant_ext", "function_ext", "ext_same_base", "ext_unicode", "ext_unaligned", "strings", "functions", "opset23",
+        "sparse", "int4",
     };
     static const char *const versions[] = {"1.24.4", "1.30.0", "1.32.0"};
     char path[1024];
