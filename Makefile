@@ -2,7 +2,7 @@
 JOBS ?= 2
 TESTS ?= .
 
-.PHONY: help demo test crash bench setup dev asan tsan release test-asan test-tsan check docs clean distclean
+.PHONY: help demo test crash bench setup dist test-dist dev asan tsan release test-asan test-tsan check docs clean distclean
 
 help:
 	@echo "make demo       a real model, encrypted, compiled, run, compared and attacked"
@@ -10,6 +10,7 @@ help:
 	@echo "make test-asan  the same under the address sanitizer; make test-tsan: the threaded part under the thread sanitizer"
 	@echo "make crash      killed, interrupted and without power at every system call: no bundle is lost; CRASH=\"--every 10\" is quicker"
 	@echo "make bench      loading against the plaintext file, as a table"
+	@echo "make dist       a Debian package and a tarball in build/dist/packages; make test-dist: unpacked, and clients built against them"
 	@echo "make setup      only what the others need; make dev, asan, tsan, release: only build"
 	@echo "make check      layers, sizes, public functions; make docs: docs/api.md anew"
 	@echo "make clean      builds; make distclean: downloads too"
@@ -41,6 +42,12 @@ bench: setup
 	cmake --build --preset release -j$(JOBS) --target ortcrypt bench_load
 	build/deps/venv/bin/python bench/bench.py --build build/release $(BENCH)
 
+dist: setup
+	packaging/make_dist.sh $(JOBS)
+
+test-dist: dist
+	tests/packaging/test_dist.sh
+
 # The tests also want a runtime without the callbacks: what is refused there must stay refused.
 test test-asan test-tsan: SETUP_FLAGS = --runtime 1.24.4
 
@@ -61,7 +68,7 @@ docs:
 
 # Keeps what was downloaded (build/deps, build/cache); distclean does not.
 clean:
-	rm -rf build/dev build/asan build/tsan build/release build/bench
+	rm -rf build/dev build/asan build/tsan build/release build/dist build/bench
 
 distclean:
 	rm -rf build

@@ -16,6 +16,5 @@ authenticated; ONNX Runtime gets the plaintext in memory only. Library, headers,
 execution provider. ONNX Runtime itself is not part of it.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # libc6, libssl3, libjansson4, with the versions that the symbols need
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "age, libssl-dev, libjansson-dev")
-set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${CMAKE_SOURCE_DIR}/packaging/debian/triggers")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 include(CPack)

@@ -36,8 +36,8 @@ LAYERS = {
 }
 EXTERNAL = re.compile(r"(openssl|jansson|onnxruntime)")
 GET_API_ALLOWED = ("src/runtime", "src/ep_context", "src/interpose", "bridge", "reference-ep", "tests", "bench")
-SIZED = ("include", "src", "bridge", "reference-ep", "cli", "tests", "bench", "tools", "python")
-ENDINGS = (".c", ".h", ".hpp", ".py", ".sh", ".bats")
+SIZED = ("include", "src", "bridge", "reference-ep", "cli", "examples", "packaging", "tests", "bench", "tools", "python")
+ENDINGS = (".c", ".h", ".cpp", ".hpp", ".py", ".sh", ".bats")
 
 
 def files_below(*folders):
