@@ -27,9 +27,16 @@ static size_t utf8_sequence(const unsigned char *text)
     return len;
 }
 
-/* C0, DEL, and C1 (U+0080 to U+009F, which some terminals obey). */
+/*
+ * C0, DEL, and C1 (U+0080 to U+009F, which some terminals obey); marks that reorder or break a line (U+200E, U+200F, U+2028 to
+ * U+202E, U+2066 to U+2069): a name must not make a line read as another.
+ */
 static bool is_control(const unsigned char *text, size_t len)
 {
+    if (len == 3 && text[0] == 0xe2) {
+        return (text[1] == 0x80 && (text[2] == 0x8e || text[2] == 0x8f || (text[2] >= 0xa8 && text[2] <= 0xae))) ||
+               (text[1] == 0x81 && text[2] >= 0xa6 && text[2] <= 0xa9);
+    }
     return (len == 1 && (text[0] < 0x20 || text[0] == 0x7f)) || (len == 2 && text[0] == 0xc2 && text[1] < 0xa0);
 }
 

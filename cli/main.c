@@ -135,9 +135,10 @@ int main(int argc, char **argv)
 {
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
     ortcrypt_error flush_err = ORTCRYPT_ERROR_INIT;
-    const struct rlimit no_core = {0, 0}; /* a core file would hold keys and plaintext */
+    const struct rlimit no_core = {1, 1}; /* a core would hold keys and plaintext; 0 stops files, 1 pipes to a handler too */
     fill_standard_streams();
     (void)setenv("ORT_DISABLE_TELEMETRY", "1", 1); /* before ONNX Runtime is loaded: it writes model metadata to disk else */
+    (void)unsetenv("ORT_LOAD_CONFIG_FROM_MODEL"); /* a model's own session options may say where to write */
     (void)setrlimit(RLIMIT_CORE, &no_core);
     cli_terminal_start();
     if (argc < 2) {

@@ -20,15 +20,17 @@ static void on_signal(int number)
 void cli_terminal_start(void)
 {
     struct sigaction stop = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND}; /* no SA_RESTART: a prompt must wake up */
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU}; /* whatever ends a run takes its traces along */
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");
     struct sigaction old = {0};
     (void)sigemptyset(&stop.sa_mask);
-    if (sigaction(SIGINT, NULL, &old) == 0 && old.sa_handler != SIG_IGN) { /* nohup and background jobs keep theirs */
-        (void)sigaction(SIGINT, &stop, NULL);
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++) {
+        if (sigaction(ending[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) { /* nohup and background jobs keep theirs */
+            (void)sigaction(ending[i], &stop, NULL);
+        }
     }
-    (void)sigaction(SIGTERM, &stop, NULL);
     (void)sigaction(SIGPIPE, &ignore, NULL);
     colours = isatty(STDERR_FILENO) == 1 && (no_color == NULL || *no_color == 0) && (term == NULL || strcmp(term, "dumb") != 0);
 }

@@ -114,6 +114,9 @@ ortcrypt_status ortcrypt_bundle_decrypt(ortcrypt_bundle *bundle, const char *out
         status = oc_outdir_create(&run.folder, out_dir, err);
     }
     if (status == ORTCRYPT_OK) {
+        status = oc_outdir_room(run.folder, list.total_len, err);
+    }
+    if (status == ORTCRYPT_OK) {
         status = write_items(&run, &list, monitor, err);
     }
     if (status == ORTCRYPT_OK) {

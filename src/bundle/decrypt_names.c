@@ -107,7 +107,7 @@ static ortcrypt_status add_item(oc_decrypt_list *list, const oc_manifest *manife
     }
     item->plain = oc_outdir_name_plain(item->name) && (part->role != OC_ROLE_MODEL || strchr(item->name, '/') == NULL);
     if (!oc_add_u64(list->total_len, item->asset->size, &list->total_len)) {
-        list->total_len = 0; /* not known */
+        list->total_len = UINT64_MAX; /* more than there is room for anywhere */
     }
     list->count++;
     return ORTCRYPT_OK;

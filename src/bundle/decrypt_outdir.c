@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -179,6 +180,11 @@ bool oc_outdir_name_plain(const char *name)
             (len <= 2 && strncmp(at, "..", len) == 0)) {
             return false;
         }
+        for (size_t i = 0; i < len; i++) { /* a listing of the folder must not drive a terminal */
+            if ((unsigned char)at[i] < 0x20 || at[i] == 0x7f) {
+                return false;
+            }
+        }
         at += len;
         if (*at == '\0') {
             return true;
@@ -265,6 +271,19 @@ ortcrypt_status oc_outdir_file_close(int fd, const char *name, ortcrypt_error *e
         sys = errno;
     }
     return sys == 0 ? ORTCRYPT_OK : oc_fail_errno(err, ORTCRYPT_E_IO, sys, "%s cannot be written", name);
+}
+
+/* Parts may name one asset any number of times: the sum is known before the first byte is written. */
+ortcrypt_status oc_outdir_room(const oc_outdir *folder, uint64_t len, ortcrypt_error *err)
+{
+    struct statvfs info;
+    uint64_t room = 0;
+
+    if (fstatvfs(folder->fd, &info) != 0 || !oc_mul_u64(info.f_bavail, info.f_frsize, &room) || len <= room) {
+        return ORTCRYPT_OK; /* not known, or enough: a write that fails says so */
+    }
+    return oc_fail(err, ORTCRYPT_E_IO, "%s takes %llu bytes, and its file system has room for %llu", folder->path,
+                   (unsigned long long)len, (unsigned long long)room);
 }
 
 /* Best effort: the files are complete, and a parent that may not be read is no reason to take them away again. */

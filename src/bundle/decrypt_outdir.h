@@ -18,7 +18,7 @@ typedef struct oc_outdir oc_outdir;
 /* ORTCRYPT_E_EXISTS when there is anything at `path`; ORTCRYPT_E_IO when its parent is missing or not writable. */
 ortcrypt_status oc_outdir_create(oc_outdir **out, const char *path, ortcrypt_error *err);
 
-/* Relative, no empty, "." or ".." component, no component over 255 bytes, at most 64 components. */
+/* Relative, no empty, "." or ".." component, no control character, no component over 255 bytes, at most 64 components. */
 bool oc_outdir_name_plain(const char *name);
 
 /*
@@ -30,6 +30,9 @@ ortcrypt_status oc_outdir_file(oc_outdir *folder, const char *name, int *fd, ort
 /* Writes all of it; fsync and close at the end. Any error is ORTCRYPT_E_IO. _close consumes fd in every case. */
 ortcrypt_status oc_outdir_write(int fd, const void *data, size_t len, const char *name, ortcrypt_error *err);
 ortcrypt_status oc_outdir_file_close(int fd, const char *name, ortcrypt_error *err);
+
+/* ORTCRYPT_E_IO when `len` bytes do not fit on that file system. */
+ortcrypt_status oc_outdir_room(const oc_outdir *folder, uint64_t len, ortcrypt_error *err);
 
 /* Renames it to its path (RENAME_NOREPLACE): ORTCRYPT_E_EXISTS when somebody else was faster. */
 ortcrypt_status oc_outdir_publish(oc_outdir *folder, ortcrypt_error *err);

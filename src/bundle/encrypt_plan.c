@@ -77,6 +77,18 @@ static ortcrypt_status plan_extras(oc_encrypt_plan *plan, const ortcrypt_encrypt
     return status;
 }
 
+/* Its engine would be left behind in the clear: it is a file beside the model that no tensor names. */
+static ortcrypt_status refuse_compiled(const oc_onnx_model *onnx, const char *model_path, ortcrypt_error *err)
+{
+    if (onnx->ep_context_count == 0) {
+        return ORTCRYPT_OK;
+    }
+    (void)oc_fail(err, ORTCRYPT_E_INPUT, "model %s is compiled already (EPContext nodes of %s)", model_path,
+                  onnx->ep_contexts[0].source[0] != '\0' ? onnx->ep_contexts[0].source : "an execution provider");
+    oc_hint(err, "encrypt the original model, then compile the bundle");
+    return ORTCRYPT_E_INPUT;
+}
+
 ortcrypt_status oc_encrypt_plan_make(oc_encrypt_plan **out, const char *model_path,
                                      const ortcrypt_encrypt_options *options, ortcrypt_error *err)
 {
@@ -96,6 +108,9 @@ ortcrypt_status oc_encrypt_plan_make(oc_encrypt_plan **out, const char *model_pa
         const oc_source source = oc_input_source(&plan->model);
         plan->total_len = plan->model.size;
         status = oc_onnx_scan(&plan->onnx, &source, model_path, err);
+    }
+    if (status == ORTCRYPT_OK) {
+        status = refuse_compiled(plan->onnx, model_path, err);
     }
     if (status == ORTCRYPT_OK) {
         status = oc_encrypt_plan_tensors(plan, err);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bundle/decrypt_names.h"
 #include "bundle/describe_storage.h"
 #include "bundle/progress.h"
 
@@ -196,6 +197,23 @@ static ortcrypt_status check_assets(verification *run, bool limited, const ortcr
     return status == ORTCRYPT_OK ? note_unreferenced(run, monitor, err) : status;
 }
 
+/* Extensions that decrypt would refuse are refused here too: what verifies must decrypt. A bundle may have no source. */
+static ortcrypt_status check_names(const verification *run, ortcrypt_error *err)
+{
+    oc_decrypt_list list = {0};
+    ortcrypt_error reason = ORTCRYPT_ERROR_INIT;
+    const ortcrypt_status status = oc_decrypt_list_make(&list, run->bundle->manifest, &reason);
+
+    oc_decrypt_list_free(&list);
+    if (status == ORTCRYPT_OK || status == ORTCRYPT_E_NOT_FOUND) {
+        return ORTCRYPT_OK;
+    }
+    if (err != NULL) {
+        *err = reason;
+    }
+    return status;
+}
+
 static void write_report(verification *run)
 {
     oc_report *const report = &run->report;
@@ -274,6 +292,9 @@ ortcrypt_status ortcrypt_bundle_verify(const char *path, const ortcrypt_keyring 
     }
     if (status == ORTCRYPT_OK && run.bundle == NULL) {
         status = oc_storage_demand(&run.storage, store, &params, err);
+    }
+    if (status == ORTCRYPT_OK && run.bundle != NULL) {
+        status = check_names(&run, err);
     }
     if (status != ORTCRYPT_OK) {
         goto out;

@@ -118,6 +118,10 @@ OrtStatus *ORT_API_CALL ortcrypt_write_model(void *state, const void *buffer, si
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
     ortcrypt_status st = ORTCRYPT_OK;
 
+    if (buffer == NULL && buffer_num_bytes != 0) {
+        st = oc_fail(&err, ORTCRYPT_E_INVALID, "bytes of the compiled model without an address");
+        return oc_output_refuse(output, st, &err);
+    }
     (void)pthread_mutex_lock(&output->lock);
     if (output->model == NULL) {
         st = oc_asset_writer_open(&output->model, output->txn, &err);

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bundle/local.h"
 #include "flow/flow.h"
 
 static ortcrypt_status check_pairs(const char *const *keys, const char *const *values, size_t count, ortcrypt_error *err)
@@ -19,6 +20,12 @@ ortcrypt_status oc_session_options_read(ortcrypt_session_options *out, const ort
 {
     const ortcrypt_status st = oc_options_copy(out, sizeof(*out), options, "ortcrypt_session_options", err);
 
+    if (st == ORTCRYPT_OK && out->cache != NULL && (out->machine_key == NULL) == (out->machine_key_file == NULL)) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "a cache needs a machine key: its bytes or its file");
+    }
+    if (st == ORTCRYPT_OK && out->machine_key != NULL && out->machine_key_len != OC_MACHINE_KEY_LEN) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "a machine key is %d bytes", OC_MACHINE_KEY_LEN);
+    }
     return st == ORTCRYPT_OK ? check_pairs(out->ep_option_keys, out->ep_option_values, out->ep_option_count, err) : st;
 }
 
@@ -51,18 +58,55 @@ static const char *const writing_entries[] = {
     "ep.stop_share_ep_contexts",
 };
 
+/* Entries of later runtimes, and of EPs, that name a file or folder: refused as well, but for one that is a switch. */
+static bool names_a_file(const char *key)
+{
+    static const char *const words[] = {"file", "path", "folder", "directory"};
+
+    if (strcmp(key, "session.use_external_initializer_file_buffers_directly") == 0) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strstr(key, words[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static ortcrypt_status refuse_entry(const char *key, const char *value, ortcrypt_error *err)
+{
+    if (value == NULL || value[0] == '\0' || strcmp(value, "0") == 0) {
+        return ORTCRYPT_OK;
+    }
+    return oc_fail(err, ORTCRYPT_E_INVALID, "the session option %s would put plaintext of the model where it is not encrypted", key);
+}
+
+static ortcrypt_status check_entries(const OrtApi *api, const OrtKeyValuePairs *entries, ortcrypt_error *err)
+{
+    const char *const *keys = NULL;
+    const char *const *values = NULL;
+    size_t count = 0;
+    ortcrypt_status st = ORTCRYPT_OK;
+
+    for (size_t i = 0; i < sizeof(writing_entries) / sizeof(writing_entries[0]) && st == ORTCRYPT_OK; i++) {
+        st = refuse_entry(writing_entries[i], api->GetKeyValue(entries, writing_entries[i]), err);
+    }
+    api->GetKeyValuePairs(entries, &keys, &values, &count);
+    for (size_t i = 0; i < count && st == ORTCRYPT_OK; i++) {
+        st = names_a_file(keys[i]) ? refuse_entry(keys[i], values[i], err) : ORTCRYPT_OK;
+    }
+    return st;
+}
+
 ortcrypt_status oc_options_guard(const ortcrypt_runtime *runtime, OrtSessionOptions *options, ortcrypt_error *err)
 {
     const OrtApi *const api = ortcrypt_runtime_api(runtime);
     OrtKeyValuePairs *entries = NULL;
 
     ortcrypt_status st = oc_ort_check(runtime, api->GetSessionOptionsConfigEntries(options, &entries), err, "session options");
-    for (size_t i = 0; i < sizeof(writing_entries) / sizeof(writing_entries[0]) && st == ORTCRYPT_OK; i++) {
-        const char *const value = api->GetKeyValue(entries, writing_entries[i]);
-        if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0) {
-            st = oc_fail(err, ORTCRYPT_E_INVALID, "the session option %s would put plaintext of the model where it is not encrypted",
-                         writing_entries[i]);
-        }
+    if (st == ORTCRYPT_OK) {
+        st = check_entries(api, entries, err);
     }
     api->ReleaseKeyValuePairs(entries);
     if (st == ORTCRYPT_OK) {
@@ -93,6 +137,12 @@ ortcrypt_status oc_options_new(OrtSessionOptions **out, const ortcrypt_runtime *
     return ORTCRYPT_OK;
 }
 
+/* Options with which OpenVINO and QNN write caches, dumps and profiles to files, past every callback. */
+static const char *const writing_ep_options[] = {
+    "cache_dir", "cache_path", "dump_json_qnn_graph", "json_qnn_graph_dir", "dump_qnn_ir_dlc", "dump_qnn_ir_dlc_dir",
+    "profiling_file_path", "profiling_level",
+};
+
 ortcrypt_status oc_options_append_ep(ortcrypt_runtime *runtime, OrtSessionOptions *options, const OrtEpDevice *device,
                                      const char *const *keys, const char *const *values, size_t count,
                                      ortcrypt_error *err)
@@ -100,6 +150,14 @@ ortcrypt_status oc_options_append_ep(ortcrypt_runtime *runtime, OrtSessionOption
     const OrtApi *const api = ortcrypt_runtime_api(runtime);
     OrtEnv *const env = ortcrypt_runtime_env(runtime);
 
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < sizeof(writing_ep_options) / sizeof(writing_ep_options[0]); k++) {
+            if (strcmp(keys[i], writing_ep_options[k]) == 0 && values[i][0] != '\0' && strcmp(values[i], "0") != 0) {
+                return oc_fail(err, ORTCRYPT_E_INVALID,
+                               "the provider option %s makes the execution provider write files of its own about the model", keys[i]);
+            }
+        }
+    }
     return oc_ort_check(runtime,
                         api->SessionOptionsAppendExecutionProvider_V2(options, env, &device, 1, keys, values, count), err,
                         "the execution provider");

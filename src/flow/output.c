@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bundle/local.h"
 #include "flow/output.h"
 
 static bool variant_id_valid(const char *id)
@@ -70,18 +71,18 @@ static ortcrypt_status copy_options(ortcrypt_output *output, const ortcrypt_comp
 
 static ortcrypt_status find_source(ortcrypt_output *output, ortcrypt_error *err)
 {
-    const oc_manifest *const manifest = oc_txn_manifest(output->txn);
+    const oc_manifest *const manifest = oc_bundle_manifest(output->origin);
 
     for (size_t i = 0; i < manifest->variant_count; i++) {
         if (strcmp(manifest->variants[i].kind, "source") == 0) {
-            return oc_supply_open(&output->source, oc_txn_view(output->txn), &manifest->variants[i], err);
+            return oc_supply_open(&output->source, output->origin, &manifest->variants[i], err);
         }
     }
     return oc_fail(err, ORTCRYPT_E_NOT_FOUND, "the bundle has no source variant to compile");
 }
 
-static ortcrypt_status begin(ortcrypt_output *output, const char *bundle_path, const ortcrypt_keyring *keyring,
-                             const ortcrypt_compile_options *options, ortcrypt_error *err)
+/* What is asked of the runtime and the EP before anything is locked. */
+static ortcrypt_status prepare(ortcrypt_output *output, const ortcrypt_compile_options *options, ortcrypt_error *err)
 {
     ortcrypt_status st = copy_options(output, options, err);
 
@@ -94,13 +95,38 @@ static ortcrypt_status begin(ortcrypt_output *output, const char *bundle_path, c
     if (st == ORTCRYPT_OK) {
         st = oc_choose_device(&output->device, output->runtime, options->ep, err);
     }
+    return st;
+}
+
+static ortcrypt_status output_new(ortcrypt_output **out, ortcrypt_runtime *runtime, ortcrypt_error *err)
+{
+    ortcrypt_output *const made = calloc(1, sizeof(*made));
+
+    if (made == NULL) {
+        return oc_fail_memory(err, sizeof(*made), "compiling");
+    }
+    (void)pthread_mutex_init(&made->lock, NULL);
+    made->runtime = runtime;
+    oc_runtime_hold(runtime);
+    *out = made;
+    return ORTCRYPT_OK;
+}
+
+/* The variant's name and the source; hands *made over on success and closes it otherwise. */
+static ortcrypt_status finish_opening(ortcrypt_output **output, ortcrypt_output *made, ortcrypt_status st, ortcrypt_error *err)
+{
     if (st == ORTCRYPT_OK) {
-        st = oc_txn_begin(&output->txn, bundle_path, options->out_path, keyring, options->open, err);
+        st = name_variant(made, made->options.variant, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = name_variant(output, options->variant, err);
+        st = find_source(made, err);
     }
-    return st == ORTCRYPT_OK ? find_source(output, err) : st;
+    if (st != ORTCRYPT_OK) {
+        ortcrypt_output_close(made);
+        return st;
+    }
+    *output = made;
+    return ORTCRYPT_OK;
 }
 
 ortcrypt_status ortcrypt_output_open(ortcrypt_output **output, ortcrypt_runtime *runtime, const char *bundle_path,
@@ -117,20 +143,36 @@ ortcrypt_status ortcrypt_output_open(ortcrypt_output **output, ortcrypt_runtime 
     if (st != ORTCRYPT_OK) {
         return st;
     }
-    ortcrypt_output *made = calloc(1, sizeof(*made));
-    if (made == NULL) {
-        return oc_fail_memory(err, sizeof(*made), "compiling");
+    ortcrypt_output *made = NULL;
+    st = output_new(&made, runtime, err);
+    if (st != ORTCRYPT_OK) {
+        return st;
     }
-    (void)pthread_mutex_init(&made->lock, NULL);
-    made->runtime = runtime;
-    oc_runtime_hold(runtime);
-    st = begin(made, bundle_path, keyring, &o, err);
+    st = prepare(made, &o, err);
     if (st == ORTCRYPT_OK) {
-        *output = made;
-        made = NULL;
+        st = oc_txn_begin(&made->txn, bundle_path, o.out_path, keyring, o.open, err);
     }
-    ortcrypt_output_close(made);
-    return st;
+    if (st == ORTCRYPT_OK) {
+        made->origin = oc_txn_view(made->txn);
+    }
+    return finish_opening(output, made, st, err);
+}
+
+ortcrypt_status oc_output_open_local(ortcrypt_output **output, ortcrypt_runtime *runtime, ortcrypt_bundle *origin, const char *path,
+                                     const uint8_t *machine_key, const ortcrypt_compile_options *options, ortcrypt_error *err)
+{
+    ortcrypt_output *made = NULL;
+
+    ortcrypt_status st = output_new(&made, runtime, err);
+    if (st != ORTCRYPT_OK) {
+        return st;
+    }
+    made->origin = origin;
+    st = prepare(made, options, err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_local_begin(&made->txn, path, origin, machine_key, err);
+    }
+    return finish_opening(output, made, st, err);
 }
 
 ortcrypt_status oc_output_failure(ortcrypt_output *output, ortcrypt_error *err)
@@ -161,8 +203,15 @@ ortcrypt_status ortcrypt_output_commit(ortcrypt_output *output, ortcrypt_compile
     if (st == ORTCRYPT_OK) {
         st = oc_output_check(output, err);
     }
+    /* a caller who asked to stop while the EP compiled, or while the result loaded, is heard before anything is visible */
+    if (st == ORTCRYPT_OK) {
+        st = oc_progress(output->options.monitor, "checking", 0, 0, err);
+    }
     if (st == ORTCRYPT_OK && !output->options.no_load_check) {
         st = oc_output_load(output, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_progress(output->options.monitor, "committing", 0, 0, err);
     }
     if (st == ORTCRYPT_OK) {
         st = oc_txn_commit(output->txn, &output->result.bundle, err);

@@ -206,11 +206,41 @@ static ortcrypt_status scan_graph(oc_scan *s, const oc_field *at, bool main, ort
     return st;
 }
 
+/*
+ * ORT takes session options out of a model's metadata when the environment says so (ORT_LOAD_CONFIG_FROM_MODEL), profiling to
+ * a file among them, and they win over the application's.
+ */
+static ortcrypt_status scan_metadata(oc_scan *s, const oc_field *at, ortcrypt_error *err)
+{
+    static const char forbidden[] = "ort_config";
+    const uint64_t end = at->off + at->len;
+    ortcrypt_status st = ORTCRYPT_OK;
+
+    s->in.pos = at->off;
+    while (st == ORTCRYPT_OK && s->in.pos < end) {
+        oc_field f;
+        char *key = NULL;
+        st = oc_proto_next(&s->in, end, &f, err);
+        if (st != ORTCRYPT_OK || f.number != 1 || f.wire != OC_WIRE_LEN || f.len != sizeof forbidden - 1) {
+            continue;
+        }
+        st = oc_proto_text(&s->in, &f, "a metadata key", &key, err);
+        if (st == ORTCRYPT_OK && strcmp(key, forbidden) == 0) {
+            st = oc_fail(err, ORTCRYPT_E_INPUT, "%s brings session options of its own (metadata %s), which could make ONNX Runtime write files about it",
+                         s->in.what, forbidden);
+            oc_hint(err, "remove that metadata entry from the model");
+        }
+        free(key);
+    }
+    return st;
+}
+
 static ortcrypt_status scan_model(oc_scan *s, ortcrypt_error *err)
 {
     static const oc_rule rules[] = {
         {1, OC_WIRE_VARINT, OC_ONCE, "ir_version"}, {2, OC_WIRE_LEN, OC_ONCE, "producer_name"},
-        {7, OC_WIRE_LEN, OC_ONCE, "graph"},         {20, OC_WIRE_LEN, OC_MANY, "training_info"},
+        {7, OC_WIRE_LEN, OC_ONCE, "graph"},         {14, OC_WIRE_LEN, OC_MANY, "metadata_props"},
+        {20, OC_WIRE_LEN, OC_MANY, "training_info"},
         {25, OC_WIRE_LEN, OC_MANY, "functions"},
     };
     const oc_field all = {.len = s->in.source->size};
@@ -230,6 +260,8 @@ static ortcrypt_status scan_model(oc_scan *s, ortcrypt_error *err)
             st = oc_proto_text(&s->in, &f, "producer_name", &s->model->producer, err);
         } else if (f.number == 7) {
             st = scan_graph(s, &f, true, err);
+        } else if (f.number == 14) {
+            st = scan_metadata(s, &f, err);
         } else {
             st = f.number == 20 ? scan_training(s, &f, err) : scan_function(s, &f, err);
         }

@@ -249,7 +249,8 @@ static void refusals_name_the_reason(void **state)
 /* Options that make ORT write plaintext are refused where they can be seen, and switched off where they cannot. */
 static void writing_options_are_kept_out(void **state)
 {
-    static const char *const entries[] = {"ep.context_enable", "ep.share_ep_contexts",
+    static const char *const entries[] = {"ep.context_enable", "ep.share_ep_contexts", "session.node_partition_config_file",
+                                          "session.model_external_initializers_file_folder_path", "ep.some.dump_file",
                                           "session.debug_layout_transformation"};
     const rig_model spec = {.external = true};
 

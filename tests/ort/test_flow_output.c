@@ -128,6 +128,7 @@ static void commit_publishes(void **state)
     write_ok(&b, "a.bin", "first");
     write_ok(&b, "b.bin", "");
     write_model(&b, nodes, 5, NULL);
+    assert_null(ortcrypt_write_model(b.output, NULL, 0));
     assert_ok(ortcrypt_output_commit(b.output, &result, &err), &err);
     assert_st(ortcrypt_output_commit(b.output, &result, &err), &err, ORTCRYPT_E_INVALID);
     assert_string_equal(result.variant, "ortcryptreference-1");

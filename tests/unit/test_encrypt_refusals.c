@@ -112,6 +112,20 @@ static void test_models(void **state)
     REFUSED(b, NULL, ORTCRYPT_E_IO, "net.onnx");
 }
 
+/* ModelProto {ir_version 8, graph {node {op_type EPContext, domain com.microsoft, attributes embed_mode 0, ep_cache_context x.bin}}} */
+static void test_compiled_model(void **state)
+{
+    static const char model[] = "\x08\x08\x3a\x4d\x0a\x4b\x22\x09" "EPContext"
+                                "\x2a\x11\x0a\x0a" "embed_mode" "\x18\x00\xa0\x01\x02"
+                                "\x2a\x1c\x0a\x10" "ep_cache_context" "\x22\x05" "x.bin" "\xa0\x01\x03"
+                                "\x3a\x0d" "com.microsoft";
+    bench *const b = *state;
+
+    oc_test_write_file(at(b, "net.onnx"), model, sizeof model - 1);
+    REFUSED(b, NULL, ORTCRYPT_E_INPUT, "net.onnx", "compiled already");
+    assert_int_equal(unlink(at(b, "net.onnx")), 0);
+}
+
 static void test_model_name(void **state)
 {
     bench *const b = *state;
@@ -257,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_data_files, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_overlap, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_models, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(test_compiled_model, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_model_name, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_inlining_too_much, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(test_extras, bench_setup, bench_teardown),

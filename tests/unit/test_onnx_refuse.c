@@ -206,6 +206,30 @@ static void refuses_deep_nesting(void **state)
     refused(&m, "nested deeper than 64");
 }
 
+/* ORT can be told by the environment to take session options from there. */
+static void own_session_options(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"ort_config", "ort_confiG"};
+
+    for (size_t i = 0; i < 2; i++) {
+        pb g = {.len = 0};
+        pb entry = {.len = 0};
+        pb_text(&entry, 1, keys[i]);
+        pb_text(&entry, 2, "{\"session_options\":{\"enable_profiling\":1}}");
+        pb m = pb_model(&g);
+        pb_message(&m, 14, &entry);
+        if (i == 0) {
+            refused(&m, "session options of its own");
+        } else {
+            ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+            oc_onnx_model *found = NULL;
+            oc_test_ok(pb_scan(&m, &found, &err), &err);
+            oc_onnx_model_free(found);
+        }
+    }
+}
+
 static void says_what_it_is_instead(void **state)
 {
     (void)state;
@@ -258,7 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_vector_per_bad_tensor), cmocka_unit_test(refuses_odd_tensors),
         cmocka_unit_test(refuses_what_parsers_merge), cmocka_unit_test(refuses_deep_nesting),
-        cmocka_unit_test(says_what_it_is_instead),
+        cmocka_unit_test(own_session_options), cmocka_unit_test(says_what_it_is_instead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
