@@ -10,6 +10,7 @@ import argparse
 import collections
 import os
 import shutil
+import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -86,6 +87,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and would pass that on
     tally = Tally(options.only)
     rig = Rig(BUILD, DEPS, SOURCE)
     try:
