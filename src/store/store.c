@@ -156,6 +156,7 @@ static void undo(oc_store *store)
         if (oc_folder_open(store, name, false, &folder, NULL) == ORTCRYPT_OK) {
             unlinkat(folder, leaf, 0);
             close(folder);
+            unlinkat(store->dir, name, AT_REMOVEDIR); /* only when it is empty now */
         }
     }
 }
