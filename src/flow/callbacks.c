@@ -17,6 +17,15 @@ OrtStatus *oc_output_refuse(ortcrypt_output *output, ortcrypt_status st, const o
     return oc_ort_status(ortcrypt_runtime_api(output->runtime), st, err);
 }
 
+/* Whatever comes after the commit would be in no variant: the compilation that still writes must hear of it. */
+static ortcrypt_status check_open(ortcrypt_output *output, ortcrypt_error *err)
+{
+    (void)pthread_mutex_lock(&output->lock);
+    const bool committed = output->committed;
+    (void)pthread_mutex_unlock(&output->lock);
+    return committed ? oc_fail(err, ORTCRYPT_E_INVALID, "the compiled variant was committed before everything was written") : ORTCRYPT_OK;
+}
+
 /* The blob of a name, made when new. */
 static ortcrypt_status find_blob(oc_blob **out, ortcrypt_output *output, const char *name, ortcrypt_error *err)
 {
@@ -95,11 +104,12 @@ OrtStatus *ORT_API_CALL ortcrypt_write_named(void *state, const char *name, cons
     ortcrypt_output *const output = state;
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
     oc_blob *blob = NULL;
-    ortcrypt_status st = ORTCRYPT_OK;
 
-    if (name == NULL || !oc_name_valid(name, strlen(name)) || (buffer == NULL && buffer_num_bytes != 0)) {
+    ortcrypt_status st = check_open(output, &err);
+    if (st == ORTCRYPT_OK && (name == NULL || !oc_name_valid(name, strlen(name)) || (buffer == NULL && buffer_num_bytes != 0))) {
         st = oc_fail(&err, ORTCRYPT_E_INPUT, "the execution provider writes EPContext data without a usable name or without bytes");
-    } else {
+    }
+    if (st == ORTCRYPT_OK) {
         st = find_blob(&blob, output, name, &err);
     }
     if (st == ORTCRYPT_OK) {
@@ -116,10 +126,12 @@ OrtStatus *ORT_API_CALL ortcrypt_write_model(void *state, const void *buffer, si
 {
     ortcrypt_output *const output = state;
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
-    ortcrypt_status st = ORTCRYPT_OK;
 
-    if (buffer == NULL && buffer_num_bytes != 0) {
+    ortcrypt_status st = check_open(output, &err);
+    if (st == ORTCRYPT_OK && buffer == NULL && buffer_num_bytes != 0) {
         st = oc_fail(&err, ORTCRYPT_E_INVALID, "bytes of the compiled model without an address");
+    }
+    if (st != ORTCRYPT_OK) {
         return oc_output_refuse(output, st, &err);
     }
     (void)pthread_mutex_lock(&output->lock);
@@ -275,7 +287,10 @@ OrtStatus *ORT_API_CALL ortcrypt_initializer_location(void *state, const char *i
         in_subgraph(output, initializer_name) || known_init(output, initializer_name)) {
         return NULL;
     }
-    st = look_at(&tensor, &data, &worth, output, initializer_value, &err);
+    st = check_open(output, &err);
+    if (st == ORTCRYPT_OK) {
+        st = look_at(&tensor, &data, &worth, output, initializer_value, &err);
+    }
     if (st == ORTCRYPT_OK && worth) {
         tensor.shape = calloc(tensor.rank + 1, sizeof(*tensor.shape));
         if (tensor.shape == NULL) {

@@ -195,7 +195,9 @@ ortcrypt_status ortcrypt_output_commit(ortcrypt_output *output, ortcrypt_compile
     if (output == NULL || output->committed) {
         return oc_fail(err, ORTCRYPT_E_INVALID, "an output is committed once");
     }
+    (void)pthread_mutex_lock(&output->lock);
     output->committed = true;
+    (void)pthread_mutex_unlock(&output->lock);
     ortcrypt_status st = oc_output_failure(output, err);
     if (st == ORTCRYPT_OK) {
         st = oc_output_record(output, err);
