@@ -20,16 +20,30 @@ typedef struct ortcrypt_inputs ortcrypt_inputs;
 
 typedef struct ortcrypt_session_options {
     size_t struct_size;
-    const char *variant; /* id; NULL: the newest compiled variant that fits `ep`, or the source variant without `ep` */
+    const char *variant; /* id; NULL: the newest compiled variant that fits `ep`, or the source variant without `ep`. The source
+                            variant named together with `ep`: the EP compiles it in memory, each time */
     const char *ep;      /* execution provider name as GetEpDevices gives it; NULL: the CPU EP */
     const char *ep_library; /* registered under the EP's name first; NULL: registered already */
     const char *const *ep_option_keys;
     const char *const *ep_option_values;
     size_t ep_option_count;
     /* Cloned and added to; NULL: ORT's defaults. Entries that make ORT write plaintext are refused; an optimized model file
-       and profiling, which cannot be read back, are switched off. */
+       and profiling, which cannot be read back, are switched off. It must not have an execution provider appended nor a policy that
+       selects one: ORT does not show them, so their route is not checked. Name the EP in `ep`. */
     const OrtSessionOptions *base;
     const ortcrypt_monitor *monitor;
+    /*
+     * Compiling just in time, with `ep` and without `variant`: when no variant of the bundle fits (or the EP would rather have it
+     * compiled again), the source is compiled once into an entry of the folder `cache` (made when missing, 0700), encrypted for
+     * this machine alone, and loaded from there next time. Where the cache cannot be written, or another process has been compiling
+     * for cache_wait_ms, the EP compiles the source in memory, with a notice. Opening still never writes to the bundle.
+     */
+    const char *cache;            /* NULL: ORTCRYPT_E_NOT_FOUND when no variant fits */
+    const char *machine_key_file; /* with `cache`: this machine's key, made (0600) when missing; or: */
+    const void *machine_key;      /* its machine_key_len (32) bytes, copied */
+    size_t machine_key_len;
+    uint64_t cache_max_len;       /* bytes below `cache`, the entry unused for longest goes first; 0: 4 GiB */
+    unsigned cache_wait_ms;       /* 0: 120000 */
 } ortcrypt_session_options;
 
 /* Opens `bundle` on `runtime`. Both must outlive the session. *session is NULL on failure and nothing is left behind. */

@@ -16,6 +16,8 @@
 #define OC_PIECE_SEALED_LEN (64u * 16400u)                   /* 1049600 */
 #define OC_OBJECT_LABEL "ortcrypt/1 object"                  /* then 0x00 */
 #define OC_MANIFEST_CONTEXT "ortcrypt/1 manifest"            /* then 0x00 and the bundle id */
+#define OC_LOCAL_CONTEXT "ortcrypt/1 local"                  /* then 0x00, the bundle id, and for an asset its id */
+#define OC_LOCAL_KEY_LABEL "ortcrypt/1 local key"            /* then 0x00 and the bundle id */
 #define OC_ASSET_CONTEXT "ortcrypt/1 asset"                  /* then 0x00, the bundle id, the asset id */
 
 /*

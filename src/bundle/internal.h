@@ -27,6 +27,7 @@ struct ortcrypt_bundle {
     char *recipients;      /* the key file's recipient lines */
     uint64_t max_asset_len;
     unsigned threads;      /* 1 to OC_THREADS_MAX */
+    bool local;            /* a cache of this machine: contexts and key of docs/format.md, section 11, and no key file */
     atomic_bool check_leaves; /* a pin or a signature counts: a tag alone is not enough */
     atomic_int holds;
 };
@@ -50,6 +51,11 @@ ortcrypt_status oc_open_params_read(oc_open_params *out, const ortcrypt_open_opt
 ortcrypt_status oc_bundle_open_store(ortcrypt_bundle **out, oc_store **store, const ortcrypt_keyring *keyring,
                                      const oc_open_params *params, ortcrypt_error *err);
 
+/* Parts of it. The manifest's bytes, whose hash becomes M; then, the key being there, its content, compared with `params`. */
+ortcrypt_status oc_bundle_read_manifest(ortcrypt_bundle *bundle, oc_buf *sealed, ortcrypt_error *err);
+ortcrypt_status oc_bundle_open_manifest(ortcrypt_bundle *bundle, oc_span sealed, const oc_open_params *params,
+                                        const uint8_t bundle_id[OC_BUNDLE_ID_LEN], ortcrypt_error *err);
+
 /* An empty bundle object around `store` (taken over, nulled) for a new bundle; key and manifest are the caller's to fill. */
 ortcrypt_status oc_bundle_new(ortcrypt_bundle **out, oc_store **store, const oc_open_params *params, ortcrypt_error *err);
 
@@ -64,6 +70,10 @@ void oc_bundle_require_leaves(ortcrypt_bundle *bundle);
 oc_span oc_manifest_context(uint8_t out[OC_CONTEXT_MAX], const uint8_t bundle_id[OC_BUNDLE_ID_LEN]);
 oc_span oc_asset_context(uint8_t out[OC_CONTEXT_MAX], const uint8_t bundle_id[OC_BUNDLE_ID_LEN],
                          const uint8_t asset_id[OC_ASSET_ID_LEN]);
+
+/* That of the manifest (asset_id NULL) or of an asset in this bundle, which may be a local one. */
+oc_span oc_bundle_context(uint8_t out[OC_CONTEXT_MAX], const ortcrypt_bundle *bundle, const uint8_t bundle_id[OC_BUNDLE_ID_LEN],
+                          const uint8_t *asset_id);
 
 /* "keys/<M>.age" or "sig/<M>.sig". */
 #define OC_NAMED_SIZE 80

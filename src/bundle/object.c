@@ -32,7 +32,7 @@ static ortcrypt_status check_header(oc_object *object, const ortcrypt_bundle *bu
     ortcrypt_status st = oc_pread_full(object->fd, 0, object->header, sizeof object->header, object->what, err);
     if (st == ORTCRYPT_OK) {
         st = oc_stream_open_new(&object->stream, bundle->key.data,
-                                oc_asset_context(context, bundle->manifest->bundle_id, object->asset->id), object->header, err);
+                                oc_bundle_context(context, bundle, bundle->manifest->bundle_id, object->asset->id), object->header, err);
         if (st == ORTCRYPT_E_NOT_AUTHENTIC) {
             st = oc_fail(err, st, "%s was altered, or belongs to another asset or bundle: its header is not authentic", object->what);
         }

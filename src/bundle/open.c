@@ -93,7 +93,7 @@ void oc_bundle_free(ortcrypt_bundle *bundle)
 }
 
 /* The manifest's bytes, once; M is their hash whatever happens to the file later. */
-static ortcrypt_status read_manifest(ortcrypt_bundle *bundle, oc_buf *sealed, ortcrypt_error *err)
+ortcrypt_status oc_bundle_read_manifest(ortcrypt_bundle *bundle, oc_buf *sealed, ortcrypt_error *err)
 {
     const char *const path = oc_store_path(bundle->store);
     ortcrypt_status st = oc_store_read_small(bundle->store, "manifest", sealed->max, sealed, err);
@@ -211,14 +211,14 @@ static ortcrypt_status check_assets(const oc_manifest *manifest, const char *wha
     return st;
 }
 
-static ortcrypt_status open_manifest(ortcrypt_bundle *bundle, oc_span sealed, const oc_open_params *params,
-                                     const uint8_t bundle_id[OC_BUNDLE_ID_LEN], ortcrypt_error *err)
+ortcrypt_status oc_bundle_open_manifest(ortcrypt_bundle *bundle, oc_span sealed, const oc_open_params *params,
+                                        const uint8_t bundle_id[OC_BUNDLE_ID_LEN], ortcrypt_error *err)
 {
     uint8_t context[OC_CONTEXT_MAX];
     char what[1024];
     oc_buf json = OC_BUF(OC_MANIFEST_MAX);
     snprintf(what, sizeof what, "%s/manifest", oc_store_path(bundle->store));
-    ortcrypt_status st = oc_stream_open_all(bundle->key.data, oc_manifest_context(context, bundle_id), sealed, &json, err);
+    ortcrypt_status st = oc_stream_open_all(bundle->key.data, oc_bundle_context(context, bundle, bundle_id, NULL), sealed, &json, err);
     if (st == ORTCRYPT_OK) {
         st = oc_manifest_parse(&bundle->manifest, OC_SPAN(json.data, json.len), err);
     }
@@ -248,7 +248,7 @@ ortcrypt_status oc_bundle_open_store(ortcrypt_bundle **out, oc_store **store, co
     oc_buf sealed = OC_BUF((size_t)sealed_max);
     ortcrypt_status st = oc_bundle_new(&bundle, store, params, err);
     if (st == ORTCRYPT_OK) {
-        st = read_manifest(bundle, &sealed, err);
+        st = oc_bundle_read_manifest(bundle, &sealed, err);
     }
     if (st == ORTCRYPT_OK) {
         st = check_pin(bundle, params, err);
@@ -257,7 +257,7 @@ ortcrypt_status oc_bundle_open_store(ortcrypt_bundle **out, oc_store **store, co
         st = open_key(bundle, keyring, params, bundle_id, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = open_manifest(bundle, OC_SPAN(sealed.data, sealed.len), params, bundle_id, err);
+        st = oc_bundle_open_manifest(bundle, OC_SPAN(sealed.data, sealed.len), params, bundle_id, err);
     }
     oc_buf_free(&sealed);
     if (st != ORTCRYPT_OK) {

@@ -59,6 +59,15 @@ oc_span oc_asset_context(uint8_t out[OC_CONTEXT_MAX], const uint8_t bundle_id[OC
     return context(out, OC_ASSET_CONTEXT, sizeof OC_ASSET_CONTEXT, bundle_id, asset_id);
 }
 
+oc_span oc_bundle_context(uint8_t out[OC_CONTEXT_MAX], const ortcrypt_bundle *bundle, const uint8_t bundle_id[OC_BUNDLE_ID_LEN],
+                          const uint8_t *asset_id)
+{
+    if (bundle->local) { /* one label for both: a manifest's context has no asset id behind it */
+        return context(out, OC_LOCAL_CONTEXT, sizeof OC_LOCAL_CONTEXT, bundle_id, asset_id);
+    }
+    return asset_id == NULL ? oc_manifest_context(out, bundle_id) : oc_asset_context(out, bundle_id, asset_id);
+}
+
 static void named(char name[OC_NAMED_SIZE], const char *folder, const char *suffix, const uint8_t *manifest_id)
 {
     char hex[2 * OC_MANIFEST_ID_LEN + 1];

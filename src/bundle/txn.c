@@ -11,7 +11,7 @@
 #include "crypto/random.h"
 #include "os/os.h"
 
-static ortcrypt_status txn_new(oc_txn **out, ortcrypt_error *err)
+ortcrypt_status oc_txn_new(oc_txn **out, ortcrypt_error *err)
 {
     oc_txn *const txn = calloc(1, sizeof *txn);
     if (txn == NULL) {
@@ -63,7 +63,7 @@ ortcrypt_status oc_txn_create(oc_txn **out, const char *path, const ortcrypt_key
     oc_txn *txn = NULL;
     oc_store *store = NULL;
     *out = NULL;
-    ortcrypt_status st = txn_new(&txn, err);
+    ortcrypt_status st = oc_txn_new(&txn, err);
     if (st == ORTCRYPT_OK) {
         txn->threads = params.threads;
         st = oc_store_create(&store, path, err);
@@ -146,7 +146,7 @@ ortcrypt_status oc_txn_begin(oc_txn **out, const char *path, const char *out_pat
     *out = NULL;
     ortcrypt_status st = oc_open_params_read(&params, options, err);
     if (st == ORTCRYPT_OK) {
-        st = txn_new(&txn, err);
+        st = oc_txn_new(&txn, err);
     }
     if (st == ORTCRYPT_OK) {
         txn->threads = params.threads;
@@ -291,13 +291,13 @@ ortcrypt_status oc_txn_commit(oc_txn *txn, ortcrypt_bundle_info *info, ortcrypt_
     txn->ended = true;
     ortcrypt_status st = print_checked(view->manifest, &json, err);
     if (st == ORTCRYPT_OK) {
-        st = oc_stream_seal_all(view->key.data, oc_manifest_context(context, view->manifest->bundle_id),
+        st = oc_stream_seal_all(view->key.data, oc_bundle_context(context, view, view->manifest->bundle_id, NULL),
                                 OC_SPAN(json.data, json.len), &sealed, err);
     }
     if (st == ORTCRYPT_OK) {
         st = oc_sha256(manifest_id, OC_SPAN(sealed.data, sealed.len), err);
     }
-    if (st == ORTCRYPT_OK) {
+    if (st == ORTCRYPT_OK && !view->local) {
         st = publish_key_file(view, manifest_id, err);
     }
     if (st == ORTCRYPT_OK) {

@@ -13,6 +13,9 @@ struct oc_txn {
     bool ended;            /* committed, or failed to: nothing more is accepted */
 };
 
+/* One without a view yet; oc_txn_end frees it. */
+ortcrypt_status oc_txn_new(oc_txn **out, ortcrypt_error *err);
+
 /* Names the object after its leaves, puts the file in its place (consumes it) and adds the asset. Takes *leaves over. */
 ortcrypt_status oc_txn_add_object(oc_txn *txn, oc_file *file, const uint8_t id[OC_ASSET_ID_LEN], const oc_shape *shape,
                                   uint8_t (**leaves)[OC_LEAF_LEN], ortcrypt_error *err);

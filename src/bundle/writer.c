@@ -36,7 +36,7 @@ ortcrypt_status oc_txn_new_object(oc_txn *txn, uint8_t id[OC_ASSET_ID_LEN], oc_s
     }
     ortcrypt_status st = oc_random(id, OC_ASSET_ID_LEN, err);
     if (st == ORTCRYPT_OK) {
-        st = oc_stream_seal_new(stream, view->key.data, oc_asset_context(context, view->manifest->bundle_id, id), header, err);
+        st = oc_stream_seal_new(stream, view->key.data, oc_bundle_context(context, view, view->manifest->bundle_id, id), header, err);
     }
     return st == ORTCRYPT_OK ? oc_file_new(file, view->store, err) : st;
 }

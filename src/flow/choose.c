@@ -47,9 +47,8 @@ ortcrypt_status oc_choose_device(const OrtEpDevice **out, ortcrypt_runtime *runt
     return ORTCRYPT_OK;
 }
 
-/* ORT's own judgement; not applicable (no information, or no EP here) when there is nothing to ask about. */
-static ortcrypt_status judge(OrtCompiledModelCompatibility *out, const ortcrypt_runtime *runtime, const OrtEpDevice *device,
-                             const oc_variant *variant, ortcrypt_error *err)
+ortcrypt_status oc_judge(OrtCompiledModelCompatibility *out, const ortcrypt_runtime *runtime, const OrtEpDevice *device,
+                         const oc_variant *variant, ortcrypt_error *err)
 {
     *out = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
     if (device == NULL || variant->compatibility == NULL || variant->compatibility[0] == '\0') {
@@ -113,11 +112,25 @@ void oc_choice_explain(const oc_variant *variant, const ortcrypt_runtime *runtim
     }
 }
 
-/* The best compiled variant of an EP; among equals the one added last. */
-static ortcrypt_status choose_compiled(oc_choice *out, ortcrypt_runtime *runtime, const oc_manifest *manifest,
-                                       const char *ep, const OrtEpDevice *device, const ortcrypt_monitor *monitor,
-                                       ortcrypt_error *err)
+static const oc_variant *find_source(const oc_manifest *manifest)
 {
+    for (size_t i = 0; i < manifest->variant_count; i++) {
+        if (strcmp(manifest->variants[i].kind, "source") == 0) {
+            return &manifest->variants[i];
+        }
+    }
+    return NULL;
+}
+
+/*
+ * The best compiled variant of an EP; among equals the one added last. With `in_time` the source instead, when the EP would have
+ * it compiled again anyway: what another runtime made may not even load.
+ */
+static ortcrypt_status choose_compiled(oc_choice *out, ortcrypt_runtime *runtime, const oc_manifest *manifest, bool in_time,
+                                       const ortcrypt_monitor *monitor, ortcrypt_error *err)
+{
+    const char *const ep = out->ep;
+    const OrtEpDevice *const device = out->device;
     OrtCompiledModelCompatibility best = OrtCompiledModelCompatibility_EP_UNSUPPORTED;
     const oc_variant *found = NULL;
 
@@ -127,7 +140,7 @@ static ortcrypt_status choose_compiled(oc_choice *out, ortcrypt_runtime *runtime
         if (strcmp(variant->kind, "compiled") != 0 || variant->ep == NULL || strcmp(variant->ep, ep) != 0) {
             continue;
         }
-        const ortcrypt_status st = judge(&judgement, runtime, device, variant, err);
+        const ortcrypt_status st = oc_judge(&judgement, runtime, device, variant, err);
         if (st != ORTCRYPT_OK) {
             return st;
         }
@@ -138,12 +151,18 @@ static ortcrypt_status choose_compiled(oc_choice *out, ortcrypt_runtime *runtime
             found = variant;
         }
     }
+    if (found != NULL) {
+        tell_suboptimal(monitor, best, found);
+    }
+    if (in_time && find_source(manifest) != NULL && judgement_rank(best) < judgement_rank(OrtCompiledModelCompatibility_EP_NOT_APPLICABLE)) {
+        out->in_time = true;
+        found = find_source(manifest);
+    }
     if (found == NULL) {
         (void)oc_fail(err, ORTCRYPT_E_NOT_FOUND, "the bundle has no variant that %s can run here", ep);
-        oc_hint(err, "compile one with this execution provider first");
+        oc_hint(err, "compile one with this execution provider first, or name the variant source: it is compiled in memory then, each time");
         return ORTCRYPT_E_NOT_FOUND;
     }
-    tell_suboptimal(monitor, best, found);
     out->variant = found;
     return ORTCRYPT_OK;
 }
@@ -163,7 +182,7 @@ static ortcrypt_status choose_named(oc_choice *out, ortcrypt_runtime *runtime, c
         return oc_fail(err, ORTCRYPT_E_INVALID, "variant %s was compiled for %s, not for %s", id, variant->ep, ep);
     }
     if (compiled && out->device != NULL) {
-        const ortcrypt_status st = judge(&judgement, runtime, out->device, variant, err);
+        const ortcrypt_status st = oc_judge(&judgement, runtime, out->device, variant, err);
         if (st != ORTCRYPT_OK) {
             return st;
         }
@@ -176,16 +195,6 @@ static ortcrypt_status choose_named(oc_choice *out, ortcrypt_runtime *runtime, c
     tell_suboptimal(monitor, judgement, variant);
     out->variant = variant;
     return ORTCRYPT_OK;
-}
-
-static const oc_variant *find_source(const oc_manifest *manifest)
-{
-    for (size_t i = 0; i < manifest->variant_count; i++) {
-        if (strcmp(manifest->variants[i].kind, "source") == 0) {
-            return &manifest->variants[i];
-        }
-    }
-    return NULL;
 }
 
 /* The caller's EP, else the one the named variant was compiled for, else none (the CPU EP). */
@@ -206,7 +215,7 @@ ortcrypt_status oc_choose(oc_choice *out, ortcrypt_runtime *runtime, const ortcr
     const oc_manifest *const manifest = oc_bundle_manifest(bundle);
     const ortcrypt_monitor *const monitor = options->monitor;
     const char *const id = options->variant;
-    oc_choice choice = {NULL, find_ep(manifest, options), NULL};
+    oc_choice choice = {.ep = find_ep(manifest, options)};
     ortcrypt_status st = ORTCRYPT_OK;
 
     if (choice.ep != NULL && options->ep_library != NULL) {
@@ -218,7 +227,7 @@ ortcrypt_status oc_choose(oc_choice *out, ortcrypt_runtime *runtime, const ortcr
     if (st == ORTCRYPT_OK && id != NULL) {
         st = choose_named(&choice, runtime, manifest, id, monitor, err);
     } else if (st == ORTCRYPT_OK && choice.ep != NULL) {
-        st = choose_compiled(&choice, runtime, manifest, choice.ep, choice.device, monitor, err);
+        st = choose_compiled(&choice, runtime, manifest, options->cache != NULL, monitor, err);
     } else if (st == ORTCRYPT_OK) {
         choice.variant = find_source(manifest);
         if (choice.variant == NULL) {

@@ -102,7 +102,7 @@ static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *opt
 }
 
 /* The seed lets go of the initializers before CompileModel; ORT reads them during it, so they stay until it returned. */
-static ortcrypt_status compile_source(ortcrypt_output *output, ortcrypt_error *err)
+ortcrypt_status oc_output_compile(ortcrypt_output *output, ortcrypt_error *err)
 {
     const ortcrypt_compile_options *const o = &output->options;
     const OrtApi *const api = ortcrypt_runtime_api(output->runtime);
@@ -111,7 +111,10 @@ static ortcrypt_status compile_source(ortcrypt_output *output, ortcrypt_error *e
     size_t model_len = 0;
     bool direct = false;
 
-    ortcrypt_status st = oc_options_new(&options, output->runtime, o->base, err);
+    ortcrypt_status st = check_embed(output, err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_options_new(&options, output->runtime, o->base, err);
+    }
     if (st == ORTCRYPT_OK) {
         st = oc_options_append_ep(output->runtime, options, output->device, output->option_keys, output->option_values,
                                   output->ep_option_count, err);
@@ -143,10 +146,7 @@ ortcrypt_status ortcrypt_compile(ortcrypt_runtime *runtime, const char *bundle_p
 
     ortcrypt_status st = ortcrypt_output_open(&output, runtime, bundle_path, keyring, options, err);
     if (st == ORTCRYPT_OK) {
-        st = check_embed(output, err);
-    }
-    if (st == ORTCRYPT_OK) {
-        st = compile_source(output, err);
+        st = oc_output_compile(output, err);
     }
     if (st == ORTCRYPT_OK) {
         st = ortcrypt_output_commit(output, result, err);

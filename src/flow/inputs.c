@@ -141,6 +141,9 @@ ortcrypt_status ortcrypt_inputs_open(ortcrypt_inputs **inputs, ortcrypt_runtime 
     }
     *inputs = NULL;
     ortcrypt_status st = oc_session_options_read(&o, options, err);
+    if (st == ORTCRYPT_OK && o.cache != NULL) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "a cache is for ortcrypt_session_open: inputs come from the bundle");
+    }
     if (st == ORTCRYPT_OK) {
         st = oc_choose(&choice, runtime, bundle, &o, err);
     }

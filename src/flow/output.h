@@ -35,6 +35,7 @@ typedef struct oc_init {
 struct ortcrypt_output {
     ortcrypt_runtime *runtime; /* held */
     oc_txn *txn;
+    ortcrypt_bundle *origin; /* where the source variant is: the transaction's view, or the bundle that a cache entry is made for */
     oc_supply *source; /* until the variant is recorded: the manifest's arrays move then */
     ortcrypt_compile_options options; /* strings below are copies; keys and values of EP options are in `ep_options` */
     char *variant_id;
@@ -61,6 +62,13 @@ struct ortcrypt_output {
     oc_variant *variant; /* in the transaction's manifest, once recorded */
     ortcrypt_compile_result result;
 };
+
+/* compile.c: CompileModel and what comes before it. */
+ortcrypt_status oc_output_compile(ortcrypt_output *output, ortcrypt_error *err);
+
+/* One whose variant goes to the cache entry at `path` instead of the bundle `origin`, which must outlive it. */
+ortcrypt_status oc_output_open_local(ortcrypt_output **output, ortcrypt_runtime *runtime, ortcrypt_bundle *origin, const char *path,
+                                     const uint8_t *machine_key, const ortcrypt_compile_options *options, ortcrypt_error *err);
 
 /* Remembers the first failure; returns it as an OrtStatus for ORT. */
 OrtStatus *oc_output_refuse(ortcrypt_output *output, ortcrypt_status st, const ortcrypt_error *err);

@@ -17,8 +17,8 @@ ortcrypt_status oc_load_plan_add(oc_load_plan *plan, oc_load_entry entry, ortcry
     return ORTCRYPT_OK;
 }
 
-ortcrypt_status oc_load_plan_print(const oc_load_plan *plan, const oc_variant *variant, const char *ep, char **json,
-                              ortcrypt_error *err)
+ortcrypt_status oc_load_plan_print(const oc_load_plan *plan, const oc_variant *variant, const char *from, const char *ep,
+                                   char **json, ortcrypt_error *err)
 {
     json_t *const list = json_array();
 
@@ -28,7 +28,8 @@ ortcrypt_status oc_load_plan_print(const oc_load_plan *plan, const oc_variant *v
             list, json_pack("{s:s, s:s, s:I, s:s, s:s, s:b}", "role", oc_role_text(e->role), "name", e->name, "bytes",
                             (json_int_t)e->len, "route", e->route, "why", e->why, "resident", e->resident));
     }
-    json_t *const all = json_pack("{s:s, s:s, s:s, s:o}", "variant", variant->id, "kind", variant->kind, "ep", ep, "assets", list);
+    json_t *const all = json_pack("{s:s, s:s, s:s, s:s, s:o}", "variant", variant->id, "kind", variant->kind, "from", from, "ep",
+                                  ep, "assets", list);
     char *const text = all != NULL ? json_dumps(all, JSON_COMPACT) : NULL;
     json_decref(all);
     if (text == NULL) {

@@ -19,9 +19,9 @@ typedef struct oc_load_plan {
 } oc_load_plan;
 
 ortcrypt_status oc_load_plan_add(oc_load_plan *plan, oc_load_entry entry, ortcrypt_error *err);
-/* {"variant", "kind", "ep", "assets": [{"role","name","bytes","route","why","resident"}]} in *json (ortcrypt_free). */
-ortcrypt_status oc_load_plan_print(const oc_load_plan *plan, const oc_variant *variant, const char *ep, char **json,
-                              ortcrypt_error *err);
+/* {"variant", "kind", "from", "ep", "assets": [{"role","name","bytes","route","why","resident"}]} in *json (ortcrypt_free). */
+ortcrypt_status oc_load_plan_print(const oc_load_plan *plan, const oc_variant *variant, const char *from, const char *ep,
+                                   char **json, ortcrypt_error *err);
 void oc_load_plan_free(oc_load_plan *plan);
 
 #endif

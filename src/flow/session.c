@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow/flow.h"
+#include "flow/cache.h"
 
 #define LOADING "ONNX Runtime does not load this model"
 #define PIPE_MIN_LEN (16u * 1024u * 1024u) /* bytes of model from which the pipe saves more than it costs */
@@ -14,7 +14,19 @@ struct ortcrypt_session {
     ortcrypt_inputs *inputs;
     OrtSession *ort;
     char *ep; /* for the plan */
+    ortcrypt_bundle *local; /* the cache's entry it was loaded from, or NULL; owned */
+    oc_cache *cache;        /* NULL: not asked for, or not needed */
 };
+
+static void unload(ortcrypt_session *session)
+{
+    if (session->ort != NULL) { /* first: ORT and the EP use what `inputs` holds */
+        ortcrypt_runtime_api(session->inputs->runtime)->ReleaseSession(session->ort);
+        session->ort = NULL;
+    }
+    ortcrypt_inputs_close(session->inputs);
+    session->inputs = NULL;
+}
 
 static ortcrypt_status feed(void *state, oc_feeder *feeder, ortcrypt_error *err)
 {
@@ -112,12 +124,89 @@ static ortcrypt_status create(ortcrypt_session *session, const char *ep, const O
     return st;
 }
 
+/* Inputs and OrtSession of one variant; both gone again on failure. */
+static ortcrypt_status load(ortcrypt_session *session, ortcrypt_runtime *runtime, ortcrypt_bundle *bundle, const oc_choice *choice,
+                            const ortcrypt_session_options *o, ortcrypt_error *err)
+{
+    OrtSessionOptions *ort_options = NULL;
+
+    ortcrypt_status st = oc_options_new(&ort_options, runtime, o->base, err);
+    if (st == ORTCRYPT_OK && choice->ep != NULL) {
+        st = oc_options_append_ep(runtime, ort_options, choice->device, o->ep_option_keys, o->ep_option_values,
+                                  o->ep_option_count, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = oc_inputs_new(&session->inputs, runtime, bundle, choice->variant, ort_options, o->monitor, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = create(session, choice->ep, ort_options, o->monitor, err);
+    }
+    if (st != ORTCRYPT_OK) {
+        unload(session);
+    }
+    if (ort_options != NULL) {
+        ortcrypt_runtime_api(runtime)->ReleaseSessionOptions(ort_options);
+    }
+    return st;
+}
+
+static void close_local(ortcrypt_session *session)
+{
+    oc_local_close(session->local); /* nothing holds it: the inputs are gone */
+    session->local = NULL;
+}
+
+/* From the entry in the cache; once more, from a new one, when it does not load. */
+static ortcrypt_status load_cached(ortcrypt_session *session, ortcrypt_runtime *runtime, const oc_choice *choice,
+                                   const ortcrypt_session_options *o, ortcrypt_error *err)
+{
+    ortcrypt_error reason = ORTCRYPT_ERROR_INIT;
+    oc_choice entry = *choice;
+    bool fresh = false;
+
+    ortcrypt_status st = oc_cache_get(&session->local, &entry.variant, &fresh, session->cache, err);
+    if (st != ORTCRYPT_OK) {
+        return st;
+    }
+    st = load(session, runtime, session->local, &entry, o, &reason);
+    if (st != ORTCRYPT_OK) {
+        close_local(session);
+        if (!fresh && st != ORTCRYPT_E_NO_MEMORY && st != ORTCRYPT_E_CANCELLED) {
+            st = oc_cache_renew(&session->local, &entry.variant, session->cache, &reason, err);
+            return st == ORTCRYPT_OK ? load(session, runtime, session->local, &entry, o, err) : st;
+        }
+        if (err != NULL) {
+            *err = reason;
+        }
+    }
+    return st;
+}
+
+/* The cache if it can be had, else the EP compiles the source in memory: `choice` says that one. */
+static ortcrypt_status load_in_time(ortcrypt_session *session, ortcrypt_runtime *runtime, ortcrypt_bundle *bundle,
+                                    const oc_choice *choice, const ortcrypt_session_options *o, ortcrypt_error *err)
+{
+    ortcrypt_error reason = ORTCRYPT_ERROR_INIT;
+
+    ortcrypt_status st = oc_cache_open(&session->cache, runtime, bundle, choice, o, &reason);
+    if (st == ORTCRYPT_OK) {
+        st = load_cached(session, runtime, choice, o, &reason);
+    }
+    if (oc_cache_unusable(st)) {
+        oc_notice(o->monitor, "the source is compiled in memory, and nothing is kept: %s", reason.message);
+        close_local(session);
+        return load(session, runtime, bundle, choice, o, err);
+    }
+    if (st != ORTCRYPT_OK && err != NULL) {
+        *err = reason;
+    }
+    return st;
+}
+
 ortcrypt_status ortcrypt_session_open(ortcrypt_session **session, ortcrypt_runtime *runtime, ortcrypt_bundle *bundle,
                                       const ortcrypt_session_options *options, ortcrypt_error *err)
 {
     ortcrypt_session_options o;
-    OrtSessionOptions *ort_options = NULL;
-    ortcrypt_session *made = NULL;
     oc_choice choice;
 
     if (session == NULL || runtime == NULL || bundle == NULL) {
@@ -131,33 +220,23 @@ ortcrypt_status ortcrypt_session_open(ortcrypt_session **session, ortcrypt_runti
     if (st != ORTCRYPT_OK) {
         return st;
     }
-    made = calloc(1, sizeof(*made));
+    ortcrypt_session *const made = calloc(1, sizeof(*made));
     if (made == NULL) {
         return oc_fail_memory(err, sizeof(*made), "a session");
     }
     st = oc_strdup(&made->ep, choice.ep != NULL ? choice.ep : OC_EP_CPU_NAME, err);
     if (st == ORTCRYPT_OK) {
-        st = oc_options_new(&ort_options, runtime, o.base, err);
+        st = choice.in_time ? load_in_time(made, runtime, bundle, &choice, &o, err) : load(made, runtime, bundle, &choice, &o, err);
     }
-    if (st == ORTCRYPT_OK && choice.ep != NULL) {
-        st = oc_options_append_ep(runtime, ort_options, choice.device, o.ep_option_keys, o.ep_option_values,
-                                  o.ep_option_count, err);
+    if (st != ORTCRYPT_OK) {
+        ortcrypt_session_close(made);
+        return st;
     }
-    if (st == ORTCRYPT_OK) {
-        st = oc_inputs_new(&made->inputs, runtime, bundle, choice.variant, ort_options, o.monitor, err);
+    if (made->cache != NULL) {
+        made->cache->options = NULL; /* the caller's, from here on no more */
     }
-    if (st == ORTCRYPT_OK) {
-        st = create(made, choice.ep, ort_options, o.monitor, err);
-    }
-    if (st == ORTCRYPT_OK) {
-        *session = made;
-        made = NULL;
-    }
-    ortcrypt_session_close(made);
-    if (ort_options != NULL) {
-        ortcrypt_runtime_api(runtime)->ReleaseSessionOptions(ort_options);
-    }
-    return st;
+    *session = made;
+    return ORTCRYPT_OK;
 }
 
 OrtSession *ortcrypt_session_ort(const ortcrypt_session *session) { return session->ort; }
@@ -168,7 +247,8 @@ ortcrypt_status ortcrypt_session_plan(const ortcrypt_session *session, char **js
         return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_session_plan needs a session and a place for the text");
     }
     *json = NULL;
-    return oc_load_plan_print(&session->inputs->plan, session->inputs->variant, session->ep, json, err);
+    return oc_load_plan_print(&session->inputs->plan, session->inputs->variant, session->local != NULL ? "cache" : "bundle",
+                              session->ep, json, err);
 }
 
 void ortcrypt_session_close(ortcrypt_session *session)
@@ -176,10 +256,9 @@ void ortcrypt_session_close(ortcrypt_session *session)
     if (session == NULL) {
         return;
     }
-    if (session->ort != NULL) { /* first: ORT and the EP use what `inputs` holds */
-        ortcrypt_runtime_api(session->inputs->runtime)->ReleaseSession(session->ort);
-    }
-    ortcrypt_inputs_close(session->inputs);
+    unload(session);
+    close_local(session);
+    oc_cache_close(session->cache);
     free(session->ep);
     free(session);
 }
