@@ -14,8 +14,9 @@ install(TARGETS ortcrypt_static EXPORT ortcryptStaticTargets ARCHIVE DESTINATION
 install(EXPORT ortcryptTargets NAMESPACE ortcrypt:: DESTINATION "${PACKAGE_DIR}")
 install(EXPORT ortcryptStaticTargets NAMESPACE ortcrypt:: DESTINATION "${PACKAGE_DIR}")
 install(DIRECTORY include/ortcrypt DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-# What an EP author copies, beside the header it belongs to.
-install(DIRECTORY src/ep_context DESTINATION "${CMAKE_INSTALL_DATADIR}/ortcrypt" FILES_MATCHING PATTERN "*.c" PATTERN "*.h")
+# What an EP author copies: one source file, made of src/ep_context, and its headers.
+install(FILES "${CMAKE_BINARY_DIR}/ep_context/ortcrypt_ep_context.c" include/ortcrypt/ep_context.h include/ortcrypt/ep_context.hpp
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/ortcrypt/ep_context")
 
 configure_package_config_file(cmake/ortcryptConfig.cmake.in "${CMAKE_BINARY_DIR}/ortcryptConfig.cmake" INSTALL_DESTINATION "${PACKAGE_DIR}")
 write_basic_package_version_file("${CMAKE_BINARY_DIR}/ortcryptConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

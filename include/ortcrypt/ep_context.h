@@ -1,10 +1,25 @@
 /*
  * ortcrypt/ep_context.h: EPContext data callbacks for EP authors (and for applications), on every era of ONNX Runtime.
  *
- * Needs ORT's C API headers (API 23 or newer) and libc, nothing else of ortcrypt; copy this file and src/ep_context/ into an EP.
+ * Needs ORT's C API headers (API 23 or newer) and libc, nothing else of ortcrypt. Copy this file and ortcrypt_ep_context.c (made
+ * by tools/one_ep_context.py and installed beside it) into an EP; docs/ep-authors.md is the walk, ep_context.hpp the C++ side.
  * Call order in an EP: CreateEp: ortcrypt_ep_context_open -> _advertise ; Compile: _read -> _data_release, _write ; ReleaseEp: _close.
  * An application, or an EP that does its own I/O, needs only ortcrypt_ep_context_api_get.
- * Threads: everything here is thread-safe as long as the arguments are; one ortcrypt_ep_context may be used from several threads.
+ *
+ * The contract between an EP and the application's callbacks, which ORT leaves to them:
+ * - One call per name. Each read and each write is one call of the callback, with all the bytes; nothing is cut into chunks, and
+ *   nothing is asked twice. An EP that has to write in pieces says so in its documentation, and the application's side must be
+ *   told (libortcrypt: replace or append); otherwise a second write of a name replaces nothing and is an error there.
+ * - Order. Writes of different names have no order; a name is complete when its call has returned NULL. Only after that may the
+ *   EP hand out a node that says the name, so whoever reads a compiled model finds every name in it.
+ * - Threads. A callback runs on the thread that called _read or _write, before that call returns, and no other thread is made.
+ *   One context may be used from several threads at once, and several contexts (EP instances, sessions) may carry the same
+ *   callback and state: no lock is held around a callback, so the application's callback must be thread-safe.
+ * - Re-entrancy. A callback may itself read or write through another context, or open a session; not through the EP that is
+ *   calling it, whose state is its own matter. Call neither _read nor _write while holding a lock the application could need.
+ * - Lifetime. The application keeps callback and state valid until the session (or the compilation) is released.
+ * - A name is a C string. One that came with a length (an attribute of a node) is first checked with
+ *   ortcrypt_ep_context_is_name: after an embedded NUL it would silently be another name.
  */
 #ifndef ORTCRYPT_EP_CONTEXT_H
 #define ORTCRYPT_EP_CONTEXT_H
@@ -12,6 +27,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <onnxruntime_c_api.h>
 
@@ -19,7 +35,7 @@
 extern "C" {
 #endif
 
-/* An EP that copies the code defines ORTCRYPT_EP_CONTEXT_LOCAL, so that its copy is neither exported nor replaced by another. */
+/* ORTCRYPT_EP_CONTEXT_LOCAL: an EP's copy is neither exported nor replaced by another. ortcrypt_ep_context.c defines it. */
 #if defined(__GNUC__) && defined(ORTCRYPT_EP_CONTEXT_LOCAL)
 #define ORTCRYPT_EP_CONTEXT_API __attribute__((visibility("hidden")))
 #elif defined(__GNUC__)
@@ -74,8 +90,8 @@ ORTCRYPT_EP_CONTEXT_API OrtStatus *ortcrypt_ep_context_api_get(const OrtApiBase 
 /* ---- For EPs: the callback when the application set one, else a file. ---- */
 
 /*
- * What an EP keeps from CreateEp to ReleaseEp: a snapshot of the session's callbacks and of ep.context_file_path.
- * Where a context is an argument below it must not be NULL, except for _close and _has_...: without it there is no OrtApi to
+ * What an EP keeps from CreateEp to ReleaseEp: a snapshot of the session's callbacks and of the options below.
+ * Where a context is an argument below it must not be NULL, except for _close, _callbacks and _has_...: without it there is no OrtApi to
  * make an error with, and silence would lose data.
  */
 typedef struct ortcrypt_ep_context ortcrypt_ep_context;
@@ -91,13 +107,64 @@ ORTCRYPT_EP_CONTEXT_API OrtStatus *ortcrypt_ep_context_open(ortcrypt_ep_context 
 /* Call in ReleaseEp. NULL is allowed. */
 ORTCRYPT_EP_CONTEXT_API void ortcrypt_ep_context_close(ortcrypt_ep_context *context);
 
-/* True when the application set that callback. */
-ORTCRYPT_EP_CONTEXT_API bool ortcrypt_ep_context_has_read(const ortcrypt_ep_context *context);
-ORTCRYPT_EP_CONTEXT_API bool ortcrypt_ep_context_has_write(const ortcrypt_ep_context *context);
+/*
+ * A context from a configuration alone: for an EP that keeps the OrtEpContextConfig itself, as ep_context.hpp does. `config` is
+ * borrowed during the call only; NULL: no callbacks. There is no ep.context_file_path in it, and _get_options refuses.
+ * Otherwise as _open.
+ */
+ORTCRYPT_EP_CONTEXT_API OrtStatus *ortcrypt_ep_context_open_config(ortcrypt_ep_context **out, const OrtApiBase *base,
+                                                                   const OrtEpContextConfig *config);
 
-/* What _advertise tells ORT. */
+/* Which callbacks an application set, and what _advertise tells ORT. */
 #define ORTCRYPT_EP_CONTEXT_READS 1u
 #define ORTCRYPT_EP_CONTEXT_WRITES 2u
+
+/* The callbacks that the application set: 0, READS, WRITES or both. NULL has none. */
+ORTCRYPT_EP_CONTEXT_API uint32_t ortcrypt_ep_context_callbacks(const ortcrypt_ep_context *context);
+
+static inline bool ortcrypt_ep_context_has_read(const ortcrypt_ep_context *context)
+{
+    return (ortcrypt_ep_context_callbacks(context) & ORTCRYPT_EP_CONTEXT_READS) != 0;
+}
+
+static inline bool ortcrypt_ep_context_has_write(const ortcrypt_ep_context *context)
+{
+    return (ortcrypt_ep_context_callbacks(context) & ORTCRYPT_EP_CONTEXT_WRITES) != 0;
+}
+
+/* True when the `len` bytes at `name` are one C string: none of them is NUL, and the byte after them is. */
+static inline bool ortcrypt_ep_context_is_name(const char *name, size_t len)
+{
+    return memchr(name, '\0', len) == NULL && name[len] == '\0';
+}
+
+/* ---- What else the session options say to EPs. ---- */
+
+/* "0" or "1"; value is false when absent, which is ORT's default for all of them. */
+typedef struct ortcrypt_ep_context_flag {
+    bool present;
+    bool value;
+} ortcrypt_ep_context_flag;
+
+/* Texts are NULL when absent or empty, otherwise UTF-8 of at most 4096 bytes; they belong to the context. */
+typedef struct ortcrypt_ep_context_options {
+    ortcrypt_ep_context_flag enable;     /* ep.context_enable: make EPContext nodes */
+    ortcrypt_ep_context_flag embed_mode; /* ep.context_embed_mode: the data into the node, not under a name */
+    ortcrypt_ep_context_flag share;      /* ep.share_ep_contexts */
+    ortcrypt_ep_context_flag stop_share; /* ep.stop_share_ep_contexts */
+    /* ep.enable_weightless; when absent, the deprecated ep.enable_weightless_ep_context_nodes, which counts with `enable` only */
+    ortcrypt_ep_context_flag weightless;
+    const char *file_path;         /* ep.context_file_path: the compiled model's; no folder */
+    const char *node_name_prefix;  /* ep.context_node_name_prefix */
+    const char *source_model_path; /* ep.context_source_model_path; no folder */
+} ortcrypt_ep_context_options;
+
+/*
+ * Reads them all from the snapshot that _open took. "1" is on and "0" off, as QNN and OpenVINO have it; any other value, which
+ * those take for off, is ORT_INVALID_ARGUMENT with the key and the value in the sentence. *out is written on success only.
+ */
+ORTCRYPT_EP_CONTEXT_API OrtStatus *ortcrypt_ep_context_get_options(const ortcrypt_ep_context *context,
+                                                                   ortcrypt_ep_context_options *out);
 
 /*
  * Since 1.31 ORT refuses to use callbacks with an EP that does not say it calls them. The answer is member 26 of OrtEp, which
@@ -132,8 +199,9 @@ ORTCRYPT_EP_CONTEXT_API void ortcrypt_ep_context_data_release(ortcrypt_ep_contex
  * returned unchanged, and no file is opened.
  * Without: a file, read straight into a buffer of `allocator`. With `graph` (the model says the name, so it is not trusted) the
  * name is relative to the model's folder (that of the graph's model path; of ep.context_file_path for a model from a buffer)
- * and cannot leave it. Without `graph` any path is opened. Either way only a regular file is read; the type is decided on
- * the opened handle, and nothing blocks.
+ * and cannot leave it, whatever is swapped meanwhile: links are followed when they lead to where they may, an absolute one when
+ * it says the folder's path (as it was given, or its real one). Without `graph` any path is opened. Either way only a regular
+ * file is read; the type is decided on the opened handle, and nothing blocks. Names of files are 1 to 4096 bytes of UTF-8.
  * allocator: NULL for ORT's default one. max_len: the largest size accepted, in bytes; 0 for no limit.
  * out: must be empty; written on success only.
  */
@@ -146,8 +214,9 @@ ORTCRYPT_EP_CONTEXT_API OrtStatus *ortcrypt_ep_context_read(const ortcrypt_ep_co
  * With a write callback: it is called once with `name` as it is; its error is returned unchanged, and no file is made.
  * Without: a file called `fallback_name` (NULL: `name`), written under a temporary name, fsynced and renamed, so that a reader
  * sees the old bytes or the new. With `graph` the name is relative to the folder of ep.context_file_path (else to that of the
- * graph's model path) and cannot leave it; without `graph` any path is used. An existing file is replaced; an existing
- * link, folder or special file is refused.
+ * graph's model path) and cannot leave it; an existing link is written through when what it leads to is a file in there, and
+ * refused when it dangles or leads out. Without `graph` any path is used, and a link is refused. An existing file is
+ * replaced; a folder or special file is refused.
  */
 ORTCRYPT_EP_CONTEXT_API OrtStatus *ortcrypt_ep_context_write(const ortcrypt_ep_context *context, const char *name,
                                                              const char *fallback_name, const OrtGraph *graph,

@@ -12,52 +12,24 @@
 enum { SLOT_EP_CALLBACK_SUPPORT = 26 };
 typedef OrtStatus *(ORT_API_CALL *support_function)(const OrtEp *ep, uint32_t *flags);
 
-/* *value is heap, or NULL when the entry is absent or empty. */
-static OrtStatus *config_entry(const OrtApi *api, const OrtSessionOptions *options, const char *key, char **value)
+/* The callbacks of `config`; NULL: none. */
+static OrtStatus *take_callbacks(ortcrypt_ep_context *context, const OrtEpContextConfig *config)
 {
-    int present = 0;
-    OrtStatus *status = api->HasSessionConfigEntry(options, key, &present);
-    size_t size = 0;
-    if (status == NULL && present) {
-        status = api->GetSessionConfigEntry(options, key, NULL, &size); /* size with the final NUL */
-    }
-    if (status != NULL || size <= 1) {
-        return status;
-    }
-    char *const text = malloc(size);
-    if (text == NULL) {
-        return oc_ep_status(api, ORT_FAIL, "no memory for the session option %s", key);
-    }
-    status = api->GetSessionConfigEntry(options, key, text, &size);
-    if (status != NULL) {
-        free(text);
-        return status;
-    }
-    *value = text;
-    return NULL;
-}
-
-static OrtStatus *take_callbacks(ortcrypt_ep_context *context, const OrtSessionOptions *options)
-{
-    if (context->six.era == ORTCRYPT_ERA_NONE) {
+    if (config == NULL) {
         return NULL;
     }
-    OrtStatus *status = context->six.SessionOptions_GetEpContextConfig(options, &context->config);
-    if (status == NULL) {
-        status = context->six.EpContextConfig_GetEpContextDataReadFunc(context->config, &context->read,
-                                                                       &context->read_state);
-    }
-    if (status == NULL) {
-        status = context->six.EpContextConfig_GetEpContextDataWriteFunc(context->config, &context->write,
-                                                                        &context->write_state);
-    }
-    return status;
+    OrtStatus *const status =
+        context->six.EpContextConfig_GetEpContextDataReadFunc(config, &context->read, &context->read_state);
+    return status != NULL ? status
+                          : context->six.EpContextConfig_GetEpContextDataWriteFunc(config, &context->write,
+                                                                                   &context->write_state);
 }
 
-OrtStatus *ortcrypt_ep_context_open(ortcrypt_ep_context **out, const OrtApiBase *base, const OrtSessionOptions *options)
+/* A context that knows its runtime and nothing else. A runtime that cannot even make an OrtStatus: NULL and no context. */
+static OrtStatus *new_context(ortcrypt_ep_context **out, const OrtApiBase *base)
 {
     ortcrypt_ep_context_api six;
-    OrtStatus *status = ortcrypt_ep_context_api_get(base, &six);
+    OrtStatus *const status = ortcrypt_ep_context_api_get(base, &six);
     if (status != NULL) {
         return status;
     }
@@ -70,20 +42,61 @@ OrtStatus *ortcrypt_ep_context_open(ortcrypt_ep_context **out, const OrtApiBase 
                                              (int)OC_EP_FIRST_SUPPORTED);
     }
     const OrtApi *const api = base->GetApi(minor < ORT_API_VERSION ? minor : ORT_API_VERSION);
-    if (out == NULL || options == NULL) {
-        return oc_ep_status(api, ORT_INVALID_ARGUMENT,
-                            "opening an EPContext data context needs session options and a place for the result");
-    }
-    ortcrypt_ep_context *context = calloc(1, sizeof(*context));
+    ortcrypt_ep_context *const context = calloc(1, sizeof(*context));
     if (context == NULL) {
         return oc_ep_status(api, ORT_FAIL, "no memory for an EPContext data context");
     }
     context->api = api;
     context->minor = minor;
     context->six = six;
-    status = take_callbacks(context, options);
+    *out = context;
+    return NULL;
+}
+
+OrtStatus *ortcrypt_ep_context_open(ortcrypt_ep_context **out, const OrtApiBase *base, const OrtSessionOptions *options)
+{
+    ortcrypt_ep_context *context = NULL;
+    OrtStatus *status = new_context(&context, base);
+    if (context == NULL) {
+        return status;
+    }
+    if (out == NULL || options == NULL) {
+        status = oc_ep_status(context->api, ORT_INVALID_ARGUMENT,
+                              "opening an EPContext data context needs session options and a place for the result");
+    }
+    if (status == NULL && context->six.era != ORTCRYPT_ERA_NONE) {
+        status = context->six.SessionOptions_GetEpContextConfig(options, &context->config);
+    }
     if (status == NULL) {
-        status = config_entry(api, options, "ep.context_file_path", &context->context_file_path);
+        status = take_callbacks(context, context->config);
+    }
+    if (status == NULL) {
+        context->has_entries = true;
+        status = oc_ep_entries_copy(context->api, options, context->entries);
+    }
+    if (status != NULL) {
+        ortcrypt_ep_context_close(context);
+        return status;
+    }
+    *out = context;
+    return NULL;
+}
+
+OrtStatus *ortcrypt_ep_context_open_config(ortcrypt_ep_context **out, const OrtApiBase *base,
+                                           const OrtEpContextConfig *config)
+{
+    ortcrypt_ep_context *context = NULL;
+    OrtStatus *status = new_context(&context, base);
+    if (context == NULL) {
+        return status;
+    }
+    if (out == NULL || (config != NULL && context->six.era == ORTCRYPT_ERA_NONE)) {
+        status = oc_ep_status(context->api, ORT_INVALID_ARGUMENT,
+                              out == NULL ? "opening an EPContext data context needs a place for the result"
+                                          : "this ONNX Runtime has no EPContext configurations");
+    }
+    if (status == NULL) {
+        status = take_callbacks(context, config);
     }
     if (status != NULL) {
         ortcrypt_ep_context_close(context);
@@ -101,18 +114,19 @@ void ortcrypt_ep_context_close(ortcrypt_ep_context *context)
     if (context->config != NULL) {
         context->six.ReleaseEpContextConfig(context->config);
     }
-    free(context->context_file_path);
+    for (size_t i = 0; i < OC_EP_ENTRY_COUNT; i++) {
+        free(context->entries[i]);
+    }
     free(context);
 }
 
-bool ortcrypt_ep_context_has_read(const ortcrypt_ep_context *context)
+uint32_t ortcrypt_ep_context_callbacks(const ortcrypt_ep_context *context)
 {
-    return context != NULL && context->read != NULL;
-}
-
-bool ortcrypt_ep_context_has_write(const ortcrypt_ep_context *context)
-{
-    return context != NULL && context->write != NULL;
+    if (context == NULL) {
+        return 0;
+    }
+    return (context->read != NULL ? ORTCRYPT_EP_CONTEXT_READS : 0) |
+           (context->write != NULL ? ORTCRYPT_EP_CONTEXT_WRITES : 0);
 }
 
 static OrtStatus *ORT_API_CALL supports_read(const OrtEp *ep, uint32_t *flags)

@@ -42,9 +42,13 @@ static OrtStatus *model_folder(const ortcrypt_ep_context *context, const OrtGrap
     if (graph_path != NULL && graph_path[0] == '\0') {
         graph_path = NULL;
     }
-    const char *path = writing ? context->context_file_path : graph_path;
+    const char *context_path = context->entries[OC_EP_FILE_PATH];
+    if (context_path != NULL && context_path[0] == '\0') {
+        context_path = NULL;
+    }
+    const char *path = writing ? context_path : graph_path;
     if (path == NULL) {
-        path = writing ? graph_path : context->context_file_path;
+        path = writing ? graph_path : context_path;
     }
     if (path == NULL) {
         return oc_ep_status(
@@ -108,7 +112,8 @@ OrtStatus *ortcrypt_ep_context_read(const ortcrypt_ep_context *context, const ch
         status = model_folder(context, graph, false, &folder);
     }
     if (status == NULL) {
-        status = oc_ep_file_read(context->api, folder, name, allocator, max_len, out);
+        const oc_ep_where where = {folder, OC_EP_WALK_ALWAYS};
+        status = oc_ep_file_read(context->api, where, name, allocator, max_len, out);
     }
     free(folder);
     return status;
@@ -126,7 +131,8 @@ OrtStatus *ortcrypt_ep_context_write(const ortcrypt_ep_context *context, const c
     char *folder = NULL;
     OrtStatus *status = graph != NULL ? model_folder(context, graph, true, &folder) : NULL;
     if (status == NULL) {
-        status = oc_ep_file_write(context->api, folder, fallback_name != NULL ? fallback_name : name, data, len);
+        const oc_ep_where where = {folder, OC_EP_WALK_ALWAYS};
+        status = oc_ep_file_write(context->api, where, fallback_name != NULL ? fallback_name : name, data, len);
     }
     free(folder);
     return status;

@@ -25,6 +25,11 @@ static OrtStatus *flawed(const OrtApi *api, const char *flaw)
     return oc_ep_status(api, ORT_INVALID_ARGUMENT, "the name of the EPContext data cannot be a file name: it %s", flaw);
 }
 
+static OrtStatus *not_regular(const OrtApi *api, const char *name)
+{
+    return oc_ep_status(api, ORT_INVALID_ARGUMENT, "the EPContext file \"%.200s\" is no regular file", name);
+}
+
 static OrtStatus *refused(const OrtApi *api, const char *name, const char *doing, int why)
 {
     switch (why) {
@@ -33,17 +38,14 @@ static OrtStatus *refused(const OrtApi *api, const char *name, const char *doing
                             "the EPContext file \"%.200s\" would be outside the model's folder", name);
     case ENOENT:
         return oc_ep_status(api, ORT_NO_SUCHFILE, "the EPContext file \"%.200s\" does not exist", name);
-    case ENOSYS:
-        return oc_ep_status(api, ORT_NOT_IMPLEMENTED,
-                            "the EPContext file \"%.200s\" cannot be opened safely: this kernel has no openat2", name);
+    case EISDIR: /* by its name, or what a link says */
+    case ENXIO:  /* a socket */
+        return not_regular(api, name);
+    case EAGAIN:
+        return oc_ep_status(api, ORT_FAIL, "the EPContext file \"%.200s\" was changed again and again meanwhile", name);
     default:
         return oc_ep_status(api, ORT_FAIL, "%s the EPContext file \"%.200s\": %s", doing, name, strerror(why));
     }
-}
-
-static OrtStatus *not_regular(const OrtApi *api, const char *name)
-{
-    return oc_ep_status(api, ORT_INVALID_ARGUMENT, "the EPContext file \"%.200s\" is no regular file", name);
 }
 
 /* 0, or errno; EPIPE stands for "shorter than it was". */
@@ -107,17 +109,17 @@ static OrtStatus *read_open_file(const OrtApi *api, int fd, const char *name, Or
     return NULL;
 }
 
-OrtStatus *oc_ep_file_read(const OrtApi *api, const char *folder, const char *name, OrtAllocator *allocator,
+OrtStatus *oc_ep_file_read(const OrtApi *api, oc_ep_where where, const char *name, OrtAllocator *allocator,
                            size_t max_len, ortcrypt_ep_context_data *out)
 {
-    const char *const flaw = oc_ep_name_flaw(name, folder != NULL);
+    const char *const flaw = oc_ep_name_flaw(name, where.folder != NULL);
     if (flaw != NULL) {
         return flawed(api, flaw);
     }
-    const int fd = oc_ep_open(folder, name, O_RDONLY | O_NONBLOCK);
-    if (fd < 0) {
-        /* a socket: ENXIO */
-        return errno == ENXIO ? not_regular(api, name) : refused(api, name, "opening", errno);
+    int fd = -1;
+    const int why = oc_ep_open_read(where, name, &fd);
+    if (why != 0) {
+        return refused(api, name, "opening", why);
     }
     OrtStatus *const status = read_open_file(api, fd, name, allocator, max_len, out);
     (void)close(fd);
@@ -136,6 +138,18 @@ static int write_exactly(int fd, const char *data, size_t len)
         done += put > 0 ? (size_t)put : 0;
     }
     return fsync(fd) != 0 ? errno : 0;
+}
+
+/* `at` is O_PATH. A folder that may be written to and not read, or a file system without this, is not synced. */
+static int sync_folder(int at)
+{
+    const int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno == EACCES ? 0 : errno;
+    }
+    const int why = fsync(fd) != 0 && errno != EINVAL ? errno : 0;
+    (void)close(fd);
+    return why;
 }
 
 /* 0, or errno. Nothing is left under the temporary name. */
@@ -163,44 +177,44 @@ static int replace_file(int at, const char *last, const void *data, size_t len)
         (void)unlinkat(at, temporary, 0);
         return why;
     }
-    return fsync(at) != 0 && errno != EINVAL ? errno : 0; /* EINVAL: a file system whose folders cannot be synced */
+    return sync_folder(at);
 }
 
-OrtStatus *oc_ep_file_write(const OrtApi *api, const char *folder, const char *name, const void *data, size_t len)
+/*
+ * What must not be replaced: NULL when there is nothing. Advice, not protection: whatever is swapped in after this is replaced
+ * by the rename, never followed or written to.
+ */
+static OrtStatus *check_target(const OrtApi *api, const oc_ep_place *place, const char *name)
 {
-    const char *const flaw = oc_ep_name_flaw(name, folder != NULL);
+    struct stat about;
+    if (fstatat(place->at, place->last, &about, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT && place->past_link
+                   ? oc_ep_status(api, ORT_INVALID_ARGUMENT, "the EPContext file \"%.200s\" is a dangling link", name)
+                   : NULL; /* any other trouble shows when writing */
+    }
+    if (S_ISLNK(about.st_mode)) {
+        return oc_ep_status(api, ORT_INVALID_ARGUMENT,
+                            "the EPContext file \"%.200s\" is a link, and links are not written through here", name);
+    }
+    return S_ISREG(about.st_mode) ? NULL : not_regular(api, name);
+}
+
+OrtStatus *oc_ep_file_write(const OrtApi *api, oc_ep_where where, const char *name, const void *data, size_t len)
+{
+    const char *const flaw = oc_ep_name_flaw(name, where.folder != NULL);
     if (flaw != NULL) {
         return flawed(api, flaw);
     }
-    const char *const slash = strrchr(name, '/');
-    const char *const last = slash != NULL ? slash + 1 : name;
-    char *const parent = slash != NULL ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
-    if (parent == NULL) {
-        return oc_ep_status(api, ORT_FAIL, "no memory for a path");
-    }
-    OrtStatus *status = NULL;
-    struct stat about;
-    const int at = oc_ep_open(folder, parent, O_RDONLY | O_DIRECTORY);
-    if (at < 0) {
-        status = refused(api, name, "opening the folder of", errno);
-        goto out;
-    }
-    /* advice, not protection: whatever is swapped in after this is replaced by the rename, never followed or written to */
-    if (fstatat(at, last, &about, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(about.st_mode)) {
-        status = S_ISLNK(about.st_mode)
-                     ? oc_ep_status(api, ORT_INVALID_ARGUMENT,
-                                    "the EPContext file \"%.200s\" is a link, and links are not written through", name)
-                     : not_regular(api, name);
-        goto out;
-    }
-    const int why = replace_file(at, last, data, len);
+    oc_ep_place place = {-1, NULL, false};
+    int why = oc_ep_find_place(where, name, &place);
     if (why != 0) {
-        status = refused(api, name, "writing", why);
+        return refused(api, name, "opening the folder of", why);
     }
-out:
-    if (at >= 0) {
-        (void)close(at);
+    OrtStatus *status = check_target(api, &place, name);
+    if (status == NULL) {
+        why = replace_file(place.at, place.last, data, len);
+        status = why != 0 ? refused(api, name, "writing", why) : NULL;
     }
-    free(parent);
+    oc_ep_place_release(&place);
     return status;
 }

@@ -6,40 +6,102 @@
 
 #include "ortcrypt/ep_context.h"
 
+/* In the single file that tools/one_ep_context.py makes, nothing but the public functions is seen from outside. */
+#ifdef ORTCRYPT_EP_CONTEXT_ONE_FILE
+#define OC_EP_SHARED static
+#else
+#define OC_EP_SHARED
+#endif
+
 /* Minor versions of ORT 1.x. */
 enum { OC_EP_FIRST_SUPPORTED = 23, OC_EP_FIRST_EXPERIMENTAL = 28, OC_EP_FIRST_STABLE = 31 };
+
+/* The session config entries that are kept: index into ortcrypt_ep_context.entries. */
+enum {
+    OC_EP_ENABLE,
+    OC_EP_EMBED_MODE,
+    OC_EP_FILE_PATH,
+    OC_EP_NAME_PREFIX,
+    OC_EP_SHARE,
+    OC_EP_STOP_SHARE,
+    OC_EP_WEIGHTLESS,
+    OC_EP_WEIGHTLESS_NODES, /* the deprecated one */
+    OC_EP_SOURCE_MODEL,
+    OC_EP_ENTRY_COUNT
+};
 
 struct ortcrypt_ep_context {
     const OrtApi *api;
     unsigned minor; /* of the runtime */
     ortcrypt_ep_context_api six;
-    OrtEpContextConfig *config; /* NULL in the first era */
+    OrtEpContextConfig *config; /* NULL in the first era, and when it is another's */
     OrtReadNamedBufferFunc read;
     void *read_state; /* the application's */
     OrtWriteNamedBufferFunc write;
     void *write_state;
-    char *context_file_path; /* session option ep.context_file_path, or NULL */
+    bool has_entries;                 /* false: opened from a config alone */
+    char *entries[OC_EP_ENTRY_COUNT]; /* heap; NULL: absent */
 };
 
+/* options.c: all entries as they are; on an error what was copied stays in `entries`. */
+OC_EP_SHARED OrtStatus *oc_ep_entries_copy(const OrtApi *api, const OrtSessionOptions *options, char **entries);
+
 /* "1.30.0" or "1.31.0-dev" -> 1, 30. */
-bool oc_ep_version_parse(const char *text, unsigned *major, unsigned *minor);
+OC_EP_SHARED bool oc_ep_version_parse(const char *text, unsigned *major, unsigned *minor);
 
 /* A new OrtStatus with one sentence (cut at 1023 bytes). */
-OrtStatus *oc_ep_status(const OrtApi *api, OrtErrorCode code, const char *format, ...)
+OC_EP_SHARED OrtStatus *oc_ep_status(const OrtApi *api, OrtErrorCode code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/*
- * Files. `folder` NULL: `name` is any path. Otherwise `name` is relative to it and is resolved below it.
- * Names: 1 to OC_EP_NAME_MAX bytes of UTF-8; else ORT_INVALID_ARGUMENT.
- */
-enum { OC_EP_NAME_MAX = 4096 };
-OrtStatus *oc_ep_file_read(const OrtApi *api, const char *folder, const char *name, OrtAllocator *allocator,
-                           size_t max_len, ortcrypt_ep_context_data *out);
-OrtStatus *oc_ep_file_write(const OrtApi *api, const char *folder, const char *name, const void *data, size_t len);
+/* Where a name is looked up. */
+typedef struct oc_ep_where {
+    const char *folder; /* NULL: the name is any path; else relative to this folder, which it cannot leave */
+    bool walk;          /* never leave it to openat2; for kernels without, and for tests */
+} oc_ep_where;
 
-/* open(2) of `name`, below `folder` unless that is NULL. -1 and errno; EXDEV: it leaves the folder; ENOSYS: no openat2. */
-int oc_ep_open(const char *folder, const char *name, int flags);
-/* NULL, or why `name` cannot be a file name (a sentence part that needs no name). `below`: it is relative to a folder. */
-const char *oc_ep_name_flaw(const char *name, bool below);
+/* A build for kernels without openat2 may say so; otherwise that is found out at every call. */
+#ifdef ORTCRYPT_EP_CONTEXT_WALK
+enum { OC_EP_WALK_ALWAYS = 1 };
+#else
+enum { OC_EP_WALK_ALWAYS = 0 };
+#endif
+
+/* file.c. Names: 1 to OC_EP_NAME_MAX bytes of UTF-8; else ORT_INVALID_ARGUMENT. */
+enum { OC_EP_NAME_MAX = 4096 };
+OC_EP_SHARED OrtStatus *oc_ep_file_read(const OrtApi *api, oc_ep_where where, const char *name, OrtAllocator *allocator,
+                                        size_t max_len, ortcrypt_ep_context_data *out);
+OC_EP_SHARED OrtStatus *oc_ep_file_write(const OrtApi *api, oc_ep_where where, const char *name, const void *data,
+                                         size_t len);
+
+/* names.c: NULL, or why `name` cannot be a file name (a sentence part). `below`: it is relative to a folder. */
+OC_EP_SHARED const char *oc_ep_name_flaw(const char *name, bool below);
+/* True for UTF-8 without overlong forms and surrogates. */
+OC_EP_SHARED bool oc_ep_is_utf8(const char *text);
+
+/*
+ * A file's place: an open folder, and the file's name in it. The name is no link at the time of asking; who uses it says
+ * O_NOFOLLOW or renames.
+ */
+typedef struct oc_ep_place {
+    int at;         /* O_PATH; the caller closes it */
+    char *last;     /* heap */
+    bool past_link; /* a link led here: a missing file is a dangling link, not a new file */
+} oc_ep_place;
+
+/*
+ * path.c: 0 or errno; nothing to release on an error. EXDEV: the name leads out of the folder. EISDIR: it is a folder.
+ * oc_ep_open_read opens for reading without blocking, whatever it is; the caller looks at the type.
+ */
+OC_EP_SHARED int oc_ep_open_read(oc_ep_where where, const char *name, int *fd);
+OC_EP_SHARED int oc_ep_find_place(oc_ep_where where, const char *name, oc_ep_place *place);
+OC_EP_SHARED void oc_ep_place_release(oc_ep_place *place);
+
+/*
+ * walk.c: the place of `name` below the open folder `root`, found part by part. `folder`: the path `root` was opened by.
+ * EAGAIN: it was changed meanwhile.
+ */
+OC_EP_SHARED int oc_ep_walk(int root, const char *folder, const char *name, oc_ep_place *place);
+/* The text of the link `name` in the folder `at` (heap); EINVAL: it is no link. */
+OC_EP_SHARED int oc_ep_link_text(int at, const char *name, char **text);
 
 #endif

@@ -1,100 +1,167 @@
 /*
- * Names that become paths. A name that a model says is not trusted: the kernel resolves it below the model's folder
- * (openat2, RESOLVE_BENEATH), so that no link that is swapped meanwhile leads out.
+ * A name -> an open file, or its place. The kernel resolves what it can (openat2, RESOLVE_BENEATH); absolute links, ways out
+ * and back in, and kernels without openat2 are walk.c's. Where both can answer, they answer the same.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ep_context/internal.h"
 
-/* Length of the UTF-8 sequence at `text` (RFC 3629: no overlong forms, no surrogates), or 0. */
-static size_t utf8_sequence(const unsigned char *text)
+/* Source: linux/openat2.h, which older systems lack. */
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+#define BENEATH 0x08u
+#define NO_MAGICLINKS 0x02u
+struct how {
+    uint64_t flags;
+    uint64_t mode;
+    uint64_t resolve;
+};
+
+/* A name that changes under our hands is tried again this often. */
+enum { TRIES = 1000 };
+
+/* EXDEV, ENOSYS and EPERM (a filter of system calls that knows no openat2): the walk decides. */
+static bool is_for_walk(int why)
 {
-    const unsigned char first = text[0];
-    if (first < 0x80) {
-        return 1;
-    }
-    const size_t len = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4) {
-        return 0;
-    }
-    for (size_t i = 1; i < len; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
-            return 0; /* also at the final NUL */
-        }
-    }
-    const unsigned char second = text[1];
-    const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-    const bool beyond = (first == 0xed && second > 0x9f) || (first == 0xf4 && second > 0x8f);
-    return overlong || beyond ? 0 : len;
+    return why == EXDEV || why == ENOSYS || why == EPERM;
 }
 
-static bool is_utf8(const char *text)
+static int open_by_kernel(int root, const char *name, int flags, int *fd)
 {
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at != '\0') {
-        const size_t len = utf8_sequence(at);
-        if (len == 0) {
-            return false;
-        }
-        at += len;
-    }
-    return true;
-}
-
-const char *oc_ep_name_flaw(const char *name, bool below)
-{
-    if (name[0] == '\0') {
-        return "is empty";
-    }
-    if (strnlen(name, OC_EP_NAME_MAX + 1) > OC_EP_NAME_MAX) {
-        return "is longer than 4096 bytes";
-    }
-    if (!is_utf8(name)) {
-        return "is not UTF-8";
-    }
-    if (below && name[0] == '/') {
-        return "is absolute";
-    }
-    const char *const slash = strrchr(name, '/');
-    const char *const last = slash != NULL ? slash + 1 : name;
-    if (last[0] == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0) {
-        return "names a folder";
-    }
-    return NULL;
-}
-
-int oc_ep_open(const char *folder, const char *name, int flags)
-{
-    flags |= O_CLOEXEC | O_NOCTTY;
-    if (folder == NULL) {
-        return open(name, flags);
-    }
-    const int at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (at < 0) {
-        return -1;
-    }
-    struct open_how how;
-    memset(&how, 0, sizeof(how));
-    how.flags = (unsigned)flags;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-    long fd = -1;
+    const struct how how = {(uint64_t)(flags | O_CLOEXEC), 0, BENEATH | NO_MAGICLINKS};
     /* EAGAIN: something was renamed while ".." was resolved; the kernel asks for another try */
-    for (int tries = 0; tries < 1000 && fd < 0; tries++) {
-        fd = syscall(SYS_openat2, at, name, &how, sizeof(how));
-        if (fd < 0 && errno != EAGAIN && errno != EINTR) {
-            break;
+    for (int tries = 0; tries < TRIES; tries++) {
+        const long got = syscall(SYS_openat2, root, name, &how, sizeof(how));
+        if (got >= 0) {
+            *fd = (int)got;
+            return 0;
+        }
+        if (errno != EAGAIN && errno != EINTR) {
+            return errno;
         }
     }
-    const int why = errno;
-    (void)close(at);
-    errno = why;
-    return (int)fd;
+    return EAGAIN;
+}
+
+static int open_folder(const char *folder, int *root)
+{
+    *root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return *root < 0 ? errno : 0;
+}
+
+/* The part before the last slash, with it; "." without one. Heap. */
+static char *folder_of_name(const char *name, const char **last)
+{
+    const char *const slash = strrchr(name, '/');
+    *last = slash != NULL ? slash + 1 : name;
+    return slash != NULL ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
+}
+
+/* Without links at the end only. */
+static int place_by_kernel(int root, const char *name, oc_ep_place *place)
+{
+    const char *last = NULL;
+    char *text = NULL;
+    char *const folder = folder_of_name(name, &last);
+    oc_ep_place found = {-1, strdup(last), false};
+    int why = folder != NULL && found.last != NULL ? 0 : ENOMEM;
+    if (why == 0 && root == AT_FDCWD) {
+        why = open_folder(folder, &found.at);
+    } else if (why == 0) {
+        why = open_by_kernel(root, folder, O_PATH | O_DIRECTORY, &found.at);
+    }
+    if (why == 0 && root != AT_FDCWD && oc_ep_link_text(found.at, last, &text) == 0) {
+        free(text);
+        why = EXDEV; /* a link: the walk follows it, and knows where it came from */
+    }
+    free(folder);
+    if (why != 0) {
+        oc_ep_place_release(&found);
+        return why;
+    }
+    *place = found;
+    return 0;
+}
+
+void oc_ep_place_release(oc_ep_place *place)
+{
+    if (place->at >= 0) {
+        (void)close(place->at);
+    }
+    free(place->last);
+    place->at = -1;
+    place->last = NULL;
+}
+
+static int place_by_walk(int root, oc_ep_where where, const char *name, oc_ep_place *place)
+{
+    int why = EAGAIN;
+    for (int tries = 0; tries < TRIES && why == EAGAIN; tries++) {
+        why = oc_ep_walk(root, where.folder, name, place);
+    }
+    return why;
+}
+
+int oc_ep_find_place(oc_ep_where where, const char *name, oc_ep_place *place)
+{
+    if (where.folder == NULL) {
+        return place_by_kernel(AT_FDCWD, name, place);
+    }
+    int root = -1;
+    int why = open_folder(where.folder, &root);
+    if (why != 0) {
+        return why;
+    }
+    why = where.walk ? ENOSYS : place_by_kernel(root, name, place);
+    if (is_for_walk(why)) {
+        why = place_by_walk(root, where, name, place);
+    }
+    (void)close(root);
+    return why;
+}
+
+/* The walk's answer, opened. What became a link since is walked again. */
+static int open_by_walk(int root, oc_ep_where where, const char *name, int flags, int *fd)
+{
+    int why = ELOOP;
+    for (int tries = 0; tries < TRIES && why == ELOOP; tries++) {
+        oc_ep_place place = {-1, NULL, false};
+        why = place_by_walk(root, where, name, &place);
+        if (why != 0) {
+            return why;
+        }
+        *fd = openat(place.at, place.last, flags | O_NOFOLLOW);
+        why = *fd < 0 ? errno : 0;
+        oc_ep_place_release(&place);
+    }
+    return why == ELOOP ? EAGAIN : why;
+}
+
+int oc_ep_open_read(oc_ep_where where, const char *name, int *fd)
+{
+    const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    if (where.folder == NULL) {
+        *fd = open(name, flags);
+        return *fd < 0 ? errno : 0;
+    }
+    int root = -1;
+    int why = open_folder(where.folder, &root);
+    if (why != 0) {
+        return why;
+    }
+    why = where.walk ? ENOSYS : open_by_kernel(root, name, flags, fd);
+    if (is_for_walk(why)) {
+        why = open_by_walk(root, where, name, flags, fd);
+    }
+    (void)close(root);
+    return why;
 }

@@ -40,7 +40,7 @@ check_files() {
     local file
     for file in bin/ortcrypt share/man/man1/ortcrypt.1 share/man/man1/ortcrypt-run.1 share/bash-completion/completions/ortcrypt \
         share/zsh/vendor-completions/_ortcrypt share/fish/vendor_completions.d/ortcrypt.fish share/doc/ortcrypt/copyright \
-        include/ortcrypt/ep_context.h share/ortcrypt/ep_context/context.c; do
+        include/ortcrypt/ep_context.h share/ortcrypt/ep_context/ortcrypt_ep_context.c; do
         [ -f "$PREFIX/$file" ] || die "$file is not in the tree"
     done
     # The command line's help and the installed pages are of one version.
