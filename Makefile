@@ -2,13 +2,14 @@
 JOBS ?= 2
 TESTS ?= .
 
-.PHONY: help demo test crash bench setup dist test-dist dev asan tsan release test-asan test-tsan check docs clean distclean
+.PHONY: help demo test crash bench setup dist test-dist dev asan tsan release test-asan test-tsan test-aarch64 check docs clean distclean
 
 help:
 	@echo "make demo       a real model, encrypted, compiled, run, compared and attacked"
 	@echo "make test       all tests (dev build); TESTS=REGEX narrows them down"
 	@echo "make test-asan  the same under the address sanitizer; make test-tsan: the threaded part under the thread sanitizer"
 	@echo "make crash      killed, interrupted and without power at every system call: no bundle is lost; CRASH=\"--every 10\" is quicker"
+	@echo "make test-aarch64  what can be tested of an aarch64 build under qemu-user"
 	@echo "make bench      loading against the plaintext file, as a table"
 	@echo "make dist       a Debian package and a tarball in build/dist/packages; make test-dist: unpacked, and clients built against them"
 	@echo "make setup      only what the others need; make dev, asan, tsan, release: only build"
@@ -35,6 +36,10 @@ crash: setup
 	@cmake --preset release --log-level=NOTICE
 	cmake --build --preset release -j$(JOBS) --target crash_tools
 	ORTCRYPT_BUILD=build/release PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/crash.py $(CRASH)
+
+# Cross-built, under qemu-user, with libraries of Debian's arm64 and the aarch64 ONNX Runtime (CONTRIBUTING.md).
+test-aarch64: setup
+	@tools/aarch64.py --jobs $(JOBS)
 
 # Side-by-side measurements: BENCH="--mib 64 --runs 1" makes them short.
 bench: setup

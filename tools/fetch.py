@@ -154,19 +154,19 @@ def setup_headers(pin):
     stamp_write("ort-headers", mark)
 
 
-def manylinux(*glibcs):
-    machine = os.uname().machine
+def manylinux(*glibcs, machine=os.uname().machine):
     return [option for glibc in glibcs for option in ("--platform", "manylinux_" + glibc + "_" + machine)]
 
 
-def setup_runtime(version, hashes):
-    folder = os.path.join(DEPS, "ort", version)
+def setup_runtime(version, hashes, machine=None):
+    """Below build/deps/ort; below build/deps/MACHINE/ort when it is for another machine than this."""
+    folder = os.path.join(DEPS, machine or "", "ort", version)
     library = os.path.join(folder, "libonnxruntime.so." + version)
-    name = "ort-" + version
+    name = "ort-" + (machine + "-" if machine else "") + version
     mark = " ".join(hashes)
     if stamp_is(name, mark) and os.path.exists(library):
         return
-    path = wheel("onnxruntime", version, hashes, *RUNTIME_WHEEL, *manylinux("2_28", "2_27"))
+    path = wheel("onnxruntime", version, hashes, *RUNTIME_WHEEL, *manylinux("2_28", "2_27", machine=machine or os.uname().machine))
     new = scratch_folder(folder)
     with zipfile.ZipFile(path) as archive:
         with archive.open("onnxruntime/capi/libonnxruntime.so." + version) as source:
@@ -174,7 +174,7 @@ def setup_runtime(version, hashes):
                 shutil.copyfileobj(source, file)
     replace_folder(new, folder)
     stamp_write(name, mark)
-    say("ONNX Runtime " + version + " is in build/deps/ort/" + version)
+    say("ONNX Runtime " + version + " is in " + os.path.relpath(folder, ROOT))
 
 
 def setup_models(pins):

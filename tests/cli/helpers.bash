@@ -11,8 +11,8 @@ bats_require_minimum_version 1.5.0
 ORTCRYPT=$ORTCRYPT_BUILD/ortcrypt
 PYTHON=$ORTCRYPT_DEPS/venv/bin/python
 MODELS=$ORTCRYPT_DEPS/models
-OLD_RUNTIME=$ORTCRYPT_DEPS/ort/1.30.0/libonnxruntime.so.1.30.0
-NEW_RUNTIME=$ORTCRYPT_DEPS/ort/1.32.0/libonnxruntime.so.1.32.0
+OLD_RUNTIME=${ORTCRYPT_OLD_RUNTIME:-$ORTCRYPT_DEPS/ort/1.30.0/libonnxruntime.so.1.30.0}
+NEW_RUNTIME=${ORTCRYPT_NEW_RUNTIME:-$ORTCRYPT_DEPS/ort/1.32.0/libonnxruntime.so.1.32.0}
 
 ortcrypt() { "$ORTCRYPT" "$@"; }
 
