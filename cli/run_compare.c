@@ -1,7 +1,9 @@
 /* cli/run_compare.c: the encrypted model against the plaintext one. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "run.h"
 #include "runtime.h"
@@ -57,6 +59,9 @@ static ortcrypt_status open_plain(OrtSession **session, const OrtApi *api, OrtEn
 {
     OrtSessionOptions *options = NULL;
     ortcrypt_status st = cli_ort_check(api, api->CreateSessionOptions(&options), err, "making session options");
+    if (st == ORTCRYPT_OK && access(path, R_OK) != 0) {
+        st = cli_fail_errno(err, ORTCRYPT_E_IO, errno, "model %s cannot be opened", path);
+    }
     if (st == ORTCRYPT_OK) {
         st = cli_ort_check(api, api->CreateSession(env, path, options, session), err, "%s", path);
     }

@@ -282,7 +282,7 @@ ortcrypt_status oc_outdir_room(const oc_outdir *folder, uint64_t len, ortcrypt_e
     if (fstatvfs(folder->fd, &info) != 0 || !oc_mul_u64(info.f_bavail, info.f_frsize, &room) || len <= room) {
         return ORTCRYPT_OK; /* not known, or enough: a write that fails says so */
     }
-    return oc_fail(err, ORTCRYPT_E_IO, "%s takes %llu bytes, and its file system has room for %llu", folder->path,
+    return oc_fail_errno(err, ORTCRYPT_E_IO, ENOSPC, "%s takes %llu bytes, and its file system has room for %llu", folder->path,
                    (unsigned long long)len, (unsigned long long)room);
 }
 

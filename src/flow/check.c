@@ -46,6 +46,13 @@ static ortcrypt_status check_node(const ortcrypt_output *output, const oc_onnx_e
     return ORTCRYPT_OK;
 }
 
+ortcrypt_status oc_output_none_compiled(const ortcrypt_output *output, ortcrypt_error *err)
+{
+    (void)oc_fail(err, ORTCRYPT_E_INPUT, "%s compiled no node of this model", output->ep);
+    oc_hint(err, "the source variant runs without it; a result that nothing was compiled in must be asked for");
+    return ORTCRYPT_E_INPUT;
+}
+
 static ortcrypt_status check_nodes(ortcrypt_output *output, const oc_onnx_model *onnx, ortcrypt_error *err)
 {
     size_t main_count = 0;
@@ -55,7 +62,7 @@ static ortcrypt_status check_nodes(ortcrypt_output *output, const oc_onnx_model 
         main_count += onnx->ep_contexts[i].main_context != 0 ? 1 : 0;
     }
     if (onnx->ep_context_count == 0 && !output->options.allow_none_compiled) {
-        return oc_fail(err, ORTCRYPT_E_INPUT, "%s compiled no part of this model", output->ep);
+        return oc_output_none_compiled(output, err);
     }
     for (size_t i = 0; i < onnx->ep_context_count && st == ORTCRYPT_OK; i++) {
         st = check_node(output, &onnx->ep_contexts[i], main_count, err);

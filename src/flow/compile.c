@@ -57,11 +57,18 @@ static ortcrypt_status set_callbacks(ortcrypt_output *output, OrtModelCompilatio
 }
 
 /* Seen on 1.30 and 1.32, with files as with buffers: constants of 128 bytes or more in the body of a node that stays. */
-static void explain(ortcrypt_error *err)
+static ortcrypt_status explain(const ortcrypt_output *output, const ortcrypt_error *failure, ortcrypt_error *err)
 {
-    if (err != NULL && strstr(err->message, "in-memory address") != NULL) {
+    if (strstr(failure->message, "Unable to compile any nodes") != NULL) { /* what the flag of set_callbacks asks for */
+        return oc_output_none_compiled(output, err);
+    }
+    if (err != NULL) {
+        *err = *failure;
+    }
+    if (strstr(failure->message, "in-memory address") != NULL) {
         oc_hint(err, "ONNX Runtime cannot write a compiled model that keeps an If, Loop or Scan with constants in its body: run the source variant");
     }
+    return failure->status;
 }
 
 static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *options, const oc_region *model, size_t model_len,
@@ -82,9 +89,9 @@ static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *opt
         st = set_callbacks(output, compile, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(output->runtime, c->CompileModel(env, compile), err, "ONNX Runtime does not compile this model");
+        st = oc_ort_check(output->runtime, c->CompileModel(env, compile), &failure, "ONNX Runtime does not compile this model");
         if (st != ORTCRYPT_OK) {
-            explain(err);
+            st = explain(output, &failure, err);
         }
     }
     if (compile != NULL) {

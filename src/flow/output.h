@@ -77,6 +77,8 @@ ortcrypt_status oc_output_failure(ortcrypt_output *output, ortcrypt_error *err);
 
 /* record.c: ends every asset and adds the variant to the transaction's manifest. */
 ortcrypt_status oc_output_record(ortcrypt_output *output, ortcrypt_error *err);
+/* check.c: ORTCRYPT_E_INPUT, "<EP> compiled no node of this model". */
+ortcrypt_status oc_output_none_compiled(const ortcrypt_output *output, ortcrypt_error *err);
 /* check.c: the compiled model against what was written; fills counts of the result. */
 ortcrypt_status oc_output_check(ortcrypt_output *output, ortcrypt_error *err);
 /* check.c: opens a session of the pending variant. */

@@ -168,7 +168,8 @@ static void nothing_compiled(void **state)
         rig_sequence_model_write(b.dir);
         bed_encrypt(&b, b.model);
         ortcrypt_compile_options options = compile_options(&b);
-        assert_st(ortcrypt_compile(b.runtime, b.bundle, b.keyring, &options, NULL, &err), &err, ORTCRYPT_E_ORT);
+        assert_st(ortcrypt_compile(b.runtime, b.bundle, b.keyring, &options, NULL, &err), &err, ORTCRYPT_E_INPUT);
+        assert_string_equal(err.message, "OrtcryptReference compiled no node of this model");
         options.allow_none_compiled = true;
         bed_compile(&b, &options, &result);
         assert_int_equal(result.ep_context_count, 0);
