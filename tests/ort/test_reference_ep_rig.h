@@ -23,7 +23,11 @@
 
 #include "ortcrypt/ep_context.h"
 
+/* Another EP's test says so before. */
+#ifndef EP_NAME
 #define EP_NAME "OrtcryptReference"
+#define EP_LIBRARY "libortcrypt_reference_ep.so"
+#endif
 
 enum { RIG_ITEMS_MAX = 512 };
 
@@ -116,7 +120,7 @@ static inline void rig_open(rig *r, const char *version)
     r->compile = r->api->GetCompileApi();
     rig_ok(r, ortcrypt_ep_context_api_get(r->base, &r->six));
     rig_ok(r, r->api->CreateEnv(ORT_LOGGING_LEVEL_FATAL, "test", &r->env));
-    (void)snprintf(path, sizeof(path), "%s/libortcrypt_reference_ep.so", rig_env("ORTCRYPT_BUILD"));
+    (void)snprintf(path, sizeof(path), "%s/" EP_LIBRARY, rig_env("ORTCRYPT_BUILD"));
     rig_ok(r, r->api->RegisterExecutionProviderLibrary(r->env, EP_NAME, path));
     const OrtEpDevice *const *devices = NULL;
     size_t count = 0;
