@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cache.h"
 #include "keys.h"
 #include "ortcrypt/session.h"
 #include "report.h"
@@ -22,6 +23,7 @@ typedef struct run_state {
     cli_keys keys;
     cli_ep ep;
     cli_pairs options;
+    cli_cache cache;
     ortcrypt_runtime *runtime;
     ortcrypt_bundle *bundle;
     ortcrypt_session *session;
@@ -56,6 +58,9 @@ static ortcrypt_status open_everything(run_state *run, ortcrypt_error *err)
         st = cli_args_pairs(args, OPT_EP_OPTION, &run->options, err);
     }
     if (st == ORTCRYPT_OK) {
+        st = cli_cache_find(&run->cache, args, err);
+    }
+    if (st == ORTCRYPT_OK) {
         st = ortcrypt_bundle_open(&run->bundle, args->operands[0], run->keys.ring, &open, err);
     }
     if (st == ORTCRYPT_OK) {
@@ -69,6 +74,9 @@ static ortcrypt_status open_everything(run_state *run, ortcrypt_error *err)
         options.ep_option_keys = (const char *const *)run->options.keys;
         options.ep_option_values = run->options.values;
         options.ep_option_count = run->options.count;
+        options.cache = run->cache.folder;
+        options.machine_key_file = run->cache.machine_key;
+        options.cache_max_len = run->cache.max_len;
         st = ortcrypt_session_open(&run->session, run->runtime, run->bundle, &options, err);
         run->create_seconds = now_seconds() - start;
     }
@@ -177,7 +185,8 @@ static ortcrypt_status print_plan(const run_state *run, ortcrypt_error *err)
     json_t *asset = NULL;
     ortcrypt_free(text, 0);
     if (plan != NULL) {
-        cli_print_row(9, "variant", "%s (%s)", cli_json_string(plan, "variant"), cli_json_string(plan, "kind"));
+        cli_print_row(9, "variant", "%s (%s, from the %s)", cli_json_string(plan, "variant"), cli_json_string(plan, "kind"),
+                      cli_json_string(plan, "from"));
     }
     json_array_foreach(json_object_get(plan, "assets"), index, asset) {
         char size[24];
@@ -349,6 +358,7 @@ static void close_everything(run_state *run)
         cli_print_note("closing the bundle: %s", err.message);
     }
     cli_runtime_close(run->runtime);
+    cli_cache_free(&run->cache);
     cli_pairs_free(&run->options);
     cli_ep_free(&run->ep);
     cli_keys_free(&run->keys);

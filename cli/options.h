@@ -59,6 +59,10 @@ typedef enum cli_option_id {
     OPT_REPEAT,
     OPT_COMPARE,
     OPT_EXPLAIN,
+    OPT_CACHE,
+    OPT_NO_CACHE,
+    OPT_CACHE_MAX,
+    OPT_MACHINE_KEY,
     OPT_JSON,
     OPT_VERBOSE,
     OPT_HELP

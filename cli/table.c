@@ -4,6 +4,7 @@
 #define KEYS "Keys"
 #define TRUST "What the bundle must be"
 #define ORT "Runtime"
+#define CACHE "Compiling just in time"
 #define GENERAL "General"
 
 const cli_option CLI_OPTIONS[] = {
@@ -85,7 +86,8 @@ const cli_option CLI_OPTIONS[] = {
 
     /* run */
     {OPT_VARIANT, "variant", 0, VALUE_TEXT, "ID", NULL, false, "Running", CLI_RUN,
-     "Run this variant. Default: the newest compiled one that fits the execution provider, or without --ep the source."},
+     "Run this variant. Default: the newest compiled one that fits the execution provider; when none does, one compiled just "
+     "in time, once; without --ep the source."},
     {OPT_INPUT, "input", 0, VALUE_PAIR, "NAME=FILE.npy", NULL, true, "Running", CLI_RUN,
      "Take input NAME from a file. May be repeated."},
     {OPT_RANDOM, "random", 0, VALUE_NUMBER, "SEED", NULL, false, "Running", CLI_RUN,
@@ -102,6 +104,19 @@ const cli_option CLI_OPTIONS[] = {
      "minus least value of the plaintext model's output; its greatest magnitude when all its values are the same)."},
     {OPT_EXPLAIN, "explain", 0, VALUE_NONE, NULL, NULL, false, "Running", CLI_RUN,
      "Print how each encrypted asset reached ONNX Runtime, and why that way."},
+
+    /* run, compiling just in time */
+    {OPT_CACHE, "cache", 0, VALUE_FOLDER, "DIR", NULL, false, CACHE, CLI_RUN,
+     "Keep what is compiled just in time in DIR, made when missing. It is encrypted like the bundle, for this machine alone. Default: "
+     "ortcrypt in XDG_CACHE_HOME or ~/.cache."},
+    {OPT_CACHE_MAX, "cache-max", 0, VALUE_NUMBER, "BYTES", NULL, false, CACHE, CLI_RUN,
+     "Remove from the cache what was not used for longest, and is not in use, when more than BYTES are in it. Default: 4294967296 (4 GiB)."},
+    {OPT_MACHINE_KEY, "machine-key", 0, VALUE_FILE, "FILE", NULL, false, CACHE, CLI_RUN,
+     "This machine's key (32 random bytes, mode 0600), made when missing: without it nobody, whatever other keys they have, can put "
+     "something into the cache that opens. Default: ortcrypt/machine.key in XDG_DATA_HOME or ~/.local/share."},
+    {OPT_NO_CACHE, "no-cache", 0, VALUE_NONE, NULL, NULL, false, CACHE, CLI_RUN,
+     "Compile nothing just in time: it is an error when no variant of the bundle fits. With --variant source the execution provider "
+     "compiles in memory, each time."},
 
     /* everywhere */
     {OPT_ORT, "ort", 0, VALUE_FILE, "LIBRARY", NULL, false, ORT, CLI_COMPILE | CLI_RUN | CLI_EPS,
@@ -140,10 +155,13 @@ const cli_verb CLI_VERBS[] = {
      cmd_compile},
     {"run", CLI_RUN, "BUNDLE", 1, "run a model straight from its bundle",
      "Opens the bundle, decrypts into memory, and runs the model. Inputs come from .npy files or are made up; outputs can be written as "
-     ".npy files, timed, and compared with the plaintext model.",
+     ".npy files, timed, and compared with the plaintext model.\n"
+     "With --ep, a bundle without a fitting compiled variant is compiled once, into a cache outside the bundle, and loaded from there the "
+     "next time. The bundle itself is never written to.",
      "$ ortcrypt run model.ortc -i key.txt --input image=cat.npy --output result\n"
      "$ ortcrypt run model.ortc -i key.txt --ep OrtcryptReference --random 1 --dim batch=4 --repeat 100\n"
-     "$ ortcrypt run model.ortc -i key.txt --random 1 --compare model.onnx --explain\n",
+     "$ ortcrypt run model.ortc -i key.txt --random 1 --compare model.onnx --explain\n"
+     "$ ortcrypt run /media/cdrom/model.ortc -i key.txt --ep OrtcryptReference --random 1 --cache /var/cache/models\n",
      cmd_run},
     {"inspect", CLI_INSPECT, "BUNDLE", 1, "show what a bundle holds",
      "Without a key: what anybody can see who has the bundle. With one: the files, variants and labels in it, and who can open it. "
@@ -175,6 +193,7 @@ const cli_verb CLI_VERBS[] = {
 
 const cli_term CLI_ENVIRONMENT[] = {{"ORTCRYPT_ORT", "ONNX Runtime library, where --ort is not given"},
                                     {"ORTCRYPT_IDENTITY", "identity file, where no key is given"},
+                                    {"XDG_CACHE_HOME, XDG_DATA_HOME, HOME", "where the cache and the machine's key are, unless options say it"},
                                     {"NO_COLOR", "no colours on the terminal"},
                                     {0}};
 

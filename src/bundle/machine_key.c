@@ -31,7 +31,8 @@ ortcrypt_status oc_folders_make(const char *path, ortcrypt_error *err)
         const char kept = *at;
         *at = '\0';
         if (text[0] != '\0' && mkdir(text, FOLDER_MODE) != 0 && errno != EEXIST) {
-            cause = errno == EROFS || errno == EACCES || errno == EISDIR ? (access(text, F_OK) == 0 ? 0 : errno) : errno;
+            cause = errno;
+            cause = access(text, F_OK) == 0 ? 0 : cause; /* a read-only place says so before it says that the folder is there */
         }
         *at = kept;
     }
