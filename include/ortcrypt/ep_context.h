@@ -9,7 +9,7 @@
  * The contract between an EP and the application's callbacks, which ORT leaves to them:
  * - One call per name. Each read and each write is one call of the callback, with all the bytes; nothing is cut into chunks, and
  *   nothing is asked twice. An EP that has to write in pieces says so in its documentation, and the application's side must be
- *   told (libortcrypt: replace or append); otherwise a second write of a name replaces nothing and is an error there.
+ *   told (libortcrypt: replace or append); otherwise a second write of a name with other bytes spoils the whole output there.
  * - Order. Writes of different names have no order; a name is complete when its call has returned NULL. Only after that may the
  *   EP hand out a node that says the name, so whoever reads a compiled model finds every name in it.
  * - Threads. A callback runs on the thread that called _read or _write, before that call returns, and no other thread is made.
