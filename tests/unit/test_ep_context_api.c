@@ -87,6 +87,80 @@ static void read_side(const OrtApi *api, const ortcrypt_ep_context_api *six)
     six->ReleaseEpContextConfig(NULL);
 }
 
+static void refused(const OrtApi *api, OrtStatus *status)
+{
+    assert_non_null(status);
+    assert_int_equal(api->GetErrorCode(status), ORT_INVALID_ARGUMENT);
+    assert_true(strlen(api->GetErrorMessage(status)) > 0);
+    api->ReleaseStatus(status);
+}
+
+/* Each call without one of its arguments: refused, and what it would have written is as it was. */
+static void missing_arguments(const OrtApi *api, const ortcrypt_ep_context_api *six)
+{
+    OrtSessionOptions *options = NULL;
+    OrtEpContextConfig *config = NULL;
+    OrtReadNamedBufferFunc read = read_nothing;
+    OrtWriteNamedBufferFunc write = write_nothing;
+    void *state = &options;
+    OrtEpContextConfig *const untouched = (OrtEpContextConfig *)&config;
+    OrtEpContextConfig *kept = untouched;
+    refused(api, six->SessionOptions_SetEpContextDataReadFunc(NULL, read_nothing, NULL));
+    refused(api, six->ModelCompilationOptions_SetEpContextDataWriteFunc(NULL, write_nothing, NULL));
+    refused(api, six->SessionOptions_GetEpContextConfig(NULL, &kept));
+    assert_ptr_equal(kept, untouched);
+    ok(api, api->CreateSessionOptions(&options));
+    refused(api, six->SessionOptions_GetEpContextConfig(options, NULL));
+    ok(api, six->SessionOptions_GetEpContextConfig(options, &config));
+    refused(api, six->EpContextConfig_GetEpContextDataReadFunc(NULL, &read, &state));
+    refused(api, six->EpContextConfig_GetEpContextDataReadFunc(config, NULL, &state));
+    refused(api, six->EpContextConfig_GetEpContextDataReadFunc(config, &read, NULL));
+    refused(api, six->EpContextConfig_GetEpContextDataWriteFunc(NULL, &write, &state));
+    refused(api, six->EpContextConfig_GetEpContextDataWriteFunc(config, NULL, &state));
+    refused(api, six->EpContextConfig_GetEpContextDataWriteFunc(config, &write, NULL));
+    /* and a configuration without callbacks says so for both */
+    ok(api, six->EpContextConfig_GetEpContextDataReadFunc(config, &read, &state));
+    assert_true(read == NULL);
+    assert_null(state);
+    state = &options;
+    ok(api, six->EpContextConfig_GetEpContextDataWriteFunc(config, &write, &state));
+    assert_true(write == NULL);
+    assert_null(state);
+    six->ReleaseEpContextConfig(config);
+    api->ReleaseSessionOptions(options);
+}
+
+static OrtStatus *ORT_API_CALL read_other(void *state, const char *name, OrtAllocator *allocator, void **buffer,
+                                          size_t *size)
+{
+    return read_nothing(state, name, allocator, buffer, size);
+}
+
+/* A callback set anew replaces function and state; what was extracted before stays as it was. */
+static void replaced(const OrtApi *api, const ortcrypt_ep_context_api *six)
+{
+    OrtSessionOptions *options = NULL;
+    OrtEpContextConfig *first = NULL;
+    OrtEpContextConfig *second = NULL;
+    OrtReadNamedBufferFunc read = NULL;
+    void *state = NULL;
+    int mine[2] = {0, 0};
+    ok(api, api->CreateSessionOptions(&options));
+    ok(api, six->SessionOptions_SetEpContextDataReadFunc(options, read_nothing, &mine[0]));
+    ok(api, six->SessionOptions_GetEpContextConfig(options, &first));
+    ok(api, six->SessionOptions_SetEpContextDataReadFunc(options, read_other, &mine[1]));
+    ok(api, six->SessionOptions_GetEpContextConfig(options, &second));
+    api->ReleaseSessionOptions(options);
+    ok(api, six->EpContextConfig_GetEpContextDataReadFunc(first, &read, &state));
+    assert_true(read == read_nothing);
+    assert_ptr_equal(state, &mine[0]);
+    six->ReleaseEpContextConfig(first);
+    ok(api, six->EpContextConfig_GetEpContextDataReadFunc(second, &read, &state));
+    assert_true(read == read_other);
+    assert_ptr_equal(state, &mine[1]);
+    six->ReleaseEpContextConfig(second);
+}
+
 /* The write function set on compile options cannot be asked back there; that an EP gets it is test_reference_ep's matter. */
 static void write_side(const OrtApi *api, const ortcrypt_ep_context_api *six)
 {
@@ -98,7 +172,9 @@ static void write_side(const OrtApi *api, const ortcrypt_ep_context_api *six)
     ok(api, api->CreateSessionOptions(&options));
     ok(api, compile->CreateModelCompilationOptionsFromSessionOptions(env, options, &compilation));
     ok(api, six->ModelCompilationOptions_SetEpContextDataWriteFunc(compilation, write_nothing, NULL));
-    ok(api, six->ModelCompilationOptions_SetEpContextDataWriteFunc(compilation, NULL, NULL));
+    ok(api, six->ModelCompilationOptions_SetEpContextDataWriteFunc(compilation, write_nothing, &options));
+    ok(api, compile->ModelCompilationOptions_SetEpContextBinaryInformation(compilation, "folder/", "model.onnx"));
+    ok(api, six->ModelCompilationOptions_SetEpContextDataWriteFunc(compilation, NULL, &options));
     compile->ReleaseModelCompilationOptions(compilation);
     api->ReleaseSessionOptions(options);
     api->ReleaseEnv(env);
@@ -113,6 +189,8 @@ static void round_trip(const char *version, ortcrypt_era era)
     ok(api, ortcrypt_ep_context_api_get(base, &six));
     assert_int_equal(six.era, era);
     read_side(api, &six);
+    missing_arguments(api, &six);
+    replaced(api, &six);
     write_side(api, &six);
 }
 
