@@ -70,6 +70,6 @@ END
 @test "the key may come through a pipe" {
     make_bundle b
     ortcrypt decrypt b -i - -o out <"$KEY" >/dev/null
-    ortcrypt decrypt b -i <(cat "$KEY") -o again >/dev/null || skip "named pipes are no key files" # -i fd:N is the way
+    ortcrypt decrypt b -i <(cat "$KEY") -o again >/dev/null
     cmp out/*.onnx again/*.onnx
 }

@@ -27,9 +27,9 @@ setup() { common_setup; }
 
 @test "an error with --json is one object too" {
     run --separate-stderr ortcrypt encrypt gone.onnx -o b -r "$R" --json
-    check_failed 1 'gone.onnx'
-    [ "$(json_of .error.exit_code <<<"$output")" = 1 ]
-    [ "$(json_of .error.status <<<"$output")" = ORTCRYPT_E_INPUT ]
+    check_failed 6 'gone.onnx'
+    [ "$(json_of .error.exit_code <<<"$output")" = 6 ]
+    [ "$(json_of .error.status <<<"$output")" = ORTCRYPT_E_IO ]
 }
 
 @test "no byte of a real model is in the bundle" {

@@ -76,7 +76,7 @@ check_failed() {
         return 1
     fi
     # Never a path of the build, and no half sentence.
-    [ -z "$(printf '%s' "$errors" | grep -E 'failed to|\(null\)|: src/')" ]
+    [ -z "$(printf '%s' "$errors" | grep -E 'failed to|onnxruntime_src|\(null\)|: src/')" ]
 }
 
 # Objects of bundle $1, largest first.

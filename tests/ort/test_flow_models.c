@@ -186,9 +186,45 @@ static void models_give_their_values(void **state)
     }
 }
 
+/* Every one of these keeps its weights in a file of its own called weights.bin. */
+static void sessions_share_a_file_name(void **state)
+{
+    static const char *const names[] = {"ext_simple", "ext_shared_offset", "fold_transpose", "ext_padded"};
+    enum { COUNT = sizeof(names) / sizeof(names[0]) };
+    static const char *const versions[] = {"1.24.4", "1.30.0", "1.32.0"};
+    char path[1024];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]) && rig_runtime_path(path, versions[i]); i++) {
+        ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+        ortcrypt_session *sessions[COUNT];
+        ortcrypt_bundle *bundles[COUNT];
+        bed beds[COUNT];
+        for (size_t j = 0; j < COUNT; j++) {
+            bed_open(&beds[j], versions[i], NULL);
+            char *const model = oc_test_format("%s/testmodels/%s/%s.onnx", oc_test_env("ORTCRYPT_DEPS"), names[j], names[j]);
+            bed_encrypt(&beds[j], model);
+            free(model);
+            bundles[j] = bed_bundle(&beds[j]);
+            assert_ok(ortcrypt_session_open(&sessions[j], beds[j].runtime, bundles[j], NULL, &err), &err);
+        }
+        for (size_t turn = 0; turn < 2; turn++) {
+            for (size_t j = 0; j < COUNT; j++) {
+                run_and_compare(ortcrypt_runtime_api(beds[j].runtime), ortcrypt_session_ort(sessions[j]), names[j], versions[i]);
+            }
+        }
+        for (size_t j = 0; j < COUNT; j++) {
+            ortcrypt_session_close(sessions[j]);
+            close_bundle(bundles[j]);
+            bed_close(&beds[j]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sessions_share_a_file_name),
         cmocka_unit_test(models_give_their_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
