@@ -170,7 +170,7 @@ static void commit_refuses_what_is_not_whole(void **state)
     commit_refused(&b, ORTCRYPT_E_INPUT, "main context that is not there");
     begin(&b, &unchecked);
     write_model(&b, NULL, 0, NULL);
-    commit_refused(&b, ORTCRYPT_E_INPUT, "compiled no part");
+    commit_refused(&b, ORTCRYPT_E_INPUT, "compiled no node");
     begin(&b, &unchecked);
     write_model(&b, good, 1, "w.bin"); /* a part of the source, not of this variant */
     commit_refused(&b, ORTCRYPT_E_NOT_AUTHENTIC, "external tensor 'w'");
