@@ -65,7 +65,8 @@ static ortcrypt_compile_options options_from(cli_context *context, const cli_ep 
                                       .initializer_min_len = (size_t)cli_args_number(args, OPT_INITIALIZER_MIN, 0),
                                       .out_path = cli_args_value(args, OPT_OUTPUT),
                                       .open = open,
-                                      .monitor = &context->monitor};
+                                      .monitor = &context->monitor,
+                                      .weightless = cli_args_has(args, OPT_WEIGHTLESS)};
 }
 
 ortcrypt_status cmd_compile(cli_context *context, ortcrypt_error *err)

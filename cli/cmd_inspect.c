@@ -73,6 +73,9 @@ static void print_variant(const json_t *variant)
     if (json_is_boolean(verified)) {
         cli_print_row(WIDTH, "  checked", "%s", json_is_true(verified) ? "it loaded where it was compiled" : "never loaded (unverified)");
     }
+    if (json_is_true(json_object_get(variant, "x-weightless"))) {
+        cli_print_row(WIDTH, "  weightless", "the weights come from the source");
+    }
     if (tensors != 0) {
         cli_print_row(WIDTH, "  weights", "%lld outside the model", tensors);
     }

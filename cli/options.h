@@ -49,6 +49,7 @@ typedef enum cli_option_id {
     OPT_EP_OPTION,
     OPT_VARIANT,
     OPT_EMBED,
+    OPT_WEIGHTLESS,
     OPT_ALLOW_NONE_COMPILED,
     OPT_NO_LOAD_CHECK,
     OPT_REWRITE,

@@ -74,6 +74,9 @@ const cli_option CLI_OPTIONS[] = {
      "Name of the new variant: 1 to 64 letters, digits, '.', '_' or '-'. Default: made from the execution provider's name."},
     {OPT_EMBED, "embed", 0, VALUE_NONE, NULL, NULL, false, "Compiling", CLI_COMPILE,
      "Keep the compiled blobs inside the model instead of beside it; possible below 2 GiB."},
+    {OPT_WEIGHTLESS, "weightless", 0, VALUE_NONE, NULL, NULL, false, "Compiling", CLI_COMPILE,
+     "Leave the weights in the source variant instead of compiling them in (ONNX Runtime 1.29 on, where the execution provider can). They "
+     "are decrypted at every load and stay in memory as long as the session."},
     {OPT_REWRITE, "rewrite", 0, VALUE_CHOICE, "same|replace|append", "same|replace|append", false, "Compiling", CLI_COMPILE,
      "What a second write of the same name means: accepted when its bytes are the same (default), the last one counts, or bytes are "
      "appended (for an execution provider that documents chunks)."},

@@ -11,6 +11,7 @@
 
 #include "lists.h"
 #include "reference_ep.h"
+#include "weightless.h"
 
 enum {
     STEM_MAX = 100, /* bytes of a model's name that go into an engine's */
@@ -59,18 +60,23 @@ static OrtStatus *engine_name(const oc_ref_ep *self, const OrtGraph *graph, size
     return NULL;
 }
 
-static OrtStatus *make_bytes(const oc_ref_ep *self, const OrtGraph *graph, const OrtNode *fused, oc_ref_bytes *bytes)
+/* weightless: weights that the source model has stay out. */
+static OrtStatus *make_bytes(const oc_ref_ep *self, const OrtGraph *graph, const OrtNode *fused, bool weightless,
+                             oc_ref_bytes *bytes)
 {
     const OrtApi *const api = self->factory->api;
+    oc_ref_bytes rows = {NULL, 0, 0, false};
     oc_ref_engine_begin(bytes);
-    OrtStatus *status = oc_ref_put_model(self->factory, bytes, graph, fused);
+    OrtStatus *status = oc_ref_put_model(self, bytes, graph, fused, weightless ? &rows : NULL);
     if (status == NULL && bytes->len > ENGINE_MAX) {
         status = oc_ref_status(api, ORT_NOT_IMPLEMENTED, "an engine of %zu bytes is above protobuf's limit of 2 GiB",
                                bytes->len);
     }
     if (status == NULL) {
-        oc_ref_engine_end(bytes, self->factory);
+        oc_ref_engine_end(bytes, self->factory, &rows);
+        status = bytes->failed ? oc_ref_status(api, ORT_FAIL, "no memory for an engine") : NULL;
     }
+    oc_ref_free(&rows);
     return status;
 }
 
@@ -85,31 +91,65 @@ static OrtStatus *make_context(const oc_ref_ep *self, const OrtGraph *graph, con
     return status != NULL ? status : oc_ref_context_node(self, fused, name, strlen(name), node);
 }
 
+/* `whole`: the engine's model and, behind it, the weights that the source model has. */
+static OrtStatus *with_weights(const oc_ref_ep *self, oc_ref_engine *engine, const oc_ref_parts *parts, oc_ref_bytes *whole)
+{
+    uint8_t *const at = oc_ref_append(whole, parts->onnx_len);
+    if (at == NULL) {
+        return oc_ref_status(self->factory->api, ORT_FAIL, "no memory for the engine \"%.200s\"", engine->name);
+    }
+    memcpy(at, parts->onnx, parts->onnx_len);
+    OrtStatus *const status = oc_ref_source_fill(self, parts->rows, parts->rows_len, engine->name, whole);
+    if (status == NULL && whole->len > (size_t)INT32_MAX) {
+        return oc_ref_status(self->factory->api, ORT_NOT_IMPLEMENTED,
+                             "the engine \"%.200s\" and its weights are above protobuf's limit of 2 GiB", engine->name);
+    }
+    engine->onnx = whole->data;
+    engine->onnx_len = whole->len;
+    return status;
+}
+
+/* An inner session of an engine's bytes. */
+static OrtStatus *run_bytes(const oc_ref_ep *self, const void *data, size_t len, oc_ref_engine *engine, OrtNodeComputeInfo **info)
+{
+    oc_ref_parts parts = {NULL, 0, NULL, 0};
+    oc_ref_bytes whole = {NULL, 0, 0, false};
+    OrtStatus *status = oc_ref_engine_open(self->factory->api, data, len, engine->name, &parts);
+    engine->onnx = parts.onnx;
+    engine->onnx_len = parts.onnx_len;
+    if (status == NULL && parts.rows_len != 0) {
+        status = with_weights(self, engine, &parts, &whole);
+    }
+    if (status == NULL) {
+        status = oc_ref_compute_new(self->factory, engine, info);
+    }
+    oc_ref_free(&whole);
+    return status;
+}
+
 static OrtStatus *compile_graph(oc_ref_ep *self, const OrtGraph *graph, const OrtNode *fused, int threads,
                                 OrtNodeComputeInfo **info, OrtNode **node)
 {
     char name[3 * STEM_MAX];
     oc_ref_bytes bytes = {NULL, 0, 0, false};
+    const bool weightless = self->options.make_context && self->options.enable_weightless;
     OrtStatus *status = engine_name(self, graph, self->engine_count, name, sizeof(name));
     if (status == NULL) {
-        status = make_bytes(self, graph, fused, &bytes);
+        status = make_bytes(self, graph, fused, weightless, &bytes);
     }
     if (status == NULL && self->options.make_context) {
         status = make_context(self, graph, fused, name, &bytes, node);
     }
     self->engine_count += status == NULL ? 1 : 0;
+    if (status == NULL && weightless && !self->options.compile_only) { /* what runs now has the weights at hand */
+        oc_ref_free(&bytes);
+        status = make_bytes(self, graph, fused, false, &bytes);
+    }
     if (status == NULL && self->options.compile_only) {
         status = oc_ref_compute_none(self->factory, info);
     } else if (status == NULL) {
-        const oc_ref_engine engine = {
-            .onnx = bytes.data + OC_REF_ENGINE_HEADER_LEN,
-            .onnx_len = bytes.len - OC_REF_ENGINE_HEADER_LEN,
-            .name = name,
-            .node = fused,
-            .fused = fused,
-            .threads = threads,
-        };
-        status = oc_ref_compute_new(self->factory, &engine, info);
+        oc_ref_engine engine = {.name = name, .node = fused, .fused = fused, .threads = threads};
+        status = run_bytes(self, bytes.data, bytes.len, &engine, info);
     }
     oc_ref_free(&bytes);
     return status;
@@ -139,10 +179,7 @@ static OrtStatus *load_content(const oc_ref_ep *self, const OrtGraph *graph, con
         len = read.size;
     }
     if (status == NULL) {
-        status = oc_ref_engine_open(api, data, len, engine->name, &engine->onnx, &engine->onnx_len);
-    }
-    if (status == NULL) {
-        status = oc_ref_compute_new(self->factory, engine, info);
+        status = run_bytes(self, data, len, engine, info);
     }
     ortcrypt_ep_context_data_release(&read);
     return status;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "reference_ep.h"
+#include "weightless.h"
 
 __attribute__((visibility("default"))) OrtStatus *CreateEpFactories(const char *registration_name,
                                                                     const OrtApiBase *base, const OrtLogger *logger,
@@ -104,6 +105,7 @@ static void ORT_API_CALL release_ep(OrtEpFactory *factory, OrtEp *ep) NO_EXCEPTI
     if (self != NULL) {
         ortcrypt_ep_context_close(self->io);
         oc_ref_options_free(&self->options);
+        oc_ref_source_free(self->source);
         free(self);
     }
 }
@@ -127,7 +129,11 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *factory, const OrtHardwar
     ort->Compile = oc_ref_compile;
     ort->ReleaseNodeComputeInfos = oc_ref_release_infos;
     ort->GetCompiledModelCompatibilityInfo = ep_compatibility;
+    ort->GetWeightlessSupport = oc_ref_weightless_support;
     OrtStatus *status = oc_ref_options_read(self->api, options, &made->options);
+    if (status == NULL) {
+        status = oc_ref_source_open(self, options, &made->source);
+    }
     if (status == NULL) {
         status = ortcrypt_ep_context_open(&made->io, self->base, options);
     }

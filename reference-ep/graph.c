@@ -8,19 +8,23 @@
 
 #include "graph_proto.h"
 #include "names.h"
+#include "weightless.h"
 
 /* From version 4 on an initializer need not be an input, and is a constant then. */
 enum { IR_VERSION_MIN = 4 };
 
 typedef struct model {
     const OrtApi *api;
+    const oc_ref_ep *ep;
     oc_ref_bytes *bytes;
+    oc_ref_bytes *rows; /* names of weights that stay out */
     oc_ref_nodes nodes;
     oc_ref_values inputs; /* of the fused node */
     oc_ref_values outputs;
     oc_ref_names made;      /* inputs and outputs of nodes: all that needs no initializer */
     oc_ref_names constants; /* names of `weights` */
     const OrtValue **weights;
+    const OrtValueInfo **weight_infos;
     const char **weight_names;
     size_t weight_count;
 } model;
@@ -87,11 +91,14 @@ static OrtStatus *add_weight(model *w, const OrtValueInfo *value)
         w->weights = weights != NULL ? weights : w->weights;
         const char **const names = realloc(w->weight_names, room * sizeof(*names));
         w->weight_names = names != NULL ? names : w->weight_names;
-        if (weights == NULL || names == NULL) {
+        const OrtValueInfo **const infos = realloc(w->weight_infos, room * sizeof(*infos));
+        w->weight_infos = infos != NULL ? infos : w->weight_infos;
+        if (weights == NULL || names == NULL || infos == NULL) {
             return no_memory(w->api);
         }
     }
     w->weights[w->weight_count] = weight;
+    w->weight_infos[w->weight_count] = value;
     w->weight_names[w->weight_count++] = name;
     return NULL;
 }
@@ -149,6 +156,19 @@ static OrtStatus *reserve(model *w)
     return status;
 }
 
+static OrtStatus *put_weight(model *w, size_t index)
+{
+    const char *const name = w->weight_names[index];
+    const OrtValue *const value = w->weights[index];
+    bool offered = false;
+    OrtStatus *const status = w->rows != NULL ? oc_ref_source_offers(w->ep, name, w->weight_infos[index], value, &offered) : NULL;
+    if (status != NULL || !offered) {
+        return status != NULL ? status : oc_ref_put_tensor(w->api, w->bytes, OC_REF_GRAPH_INITIALIZER, name, value);
+    }
+    oc_ref_rows_add(w->rows, name);
+    return NULL;
+}
+
 static OrtStatus *put_graph(model *w, bool knows_scalars)
 {
     const oc_ref_writer writer = {w->api, knows_scalars, w->bytes};
@@ -156,7 +176,7 @@ static OrtStatus *put_graph(model *w, bool knows_scalars)
     OrtStatus *status = oc_ref_put_nodes(&writer, &w->nodes);
     oc_ref_put_text(w->bytes, OC_REF_GRAPH_NAME, "engine");
     for (size_t i = 0; i < w->weight_count && status == NULL; i++) {
-        status = oc_ref_put_tensor(w->api, w->bytes, OC_REF_GRAPH_INITIALIZER, w->weight_names[i], w->weights[i]);
+        status = put_weight(w, i);
     }
     if (status == NULL) {
         status = oc_ref_put_value_infos(&writer, OC_REF_GRAPH_INPUT, &w->inputs);
@@ -250,15 +270,17 @@ static OrtStatus *collect(model *w, const OrtGraph *graph, const OrtNode *fused)
     return status == NULL ? collect_weights(w) : status;
 }
 
-OrtStatus *oc_ref_put_model(const oc_ref_factory *factory, oc_ref_bytes *bytes, const OrtGraph *graph,
-                            const OrtNode *fused)
+OrtStatus *oc_ref_put_model(const oc_ref_ep *ep, oc_ref_bytes *bytes, const OrtGraph *graph, const OrtNode *fused,
+                            oc_ref_bytes *rows)
 {
-    const OrtApi *const api = factory->api;
+    const OrtApi *const api = ep->factory->api;
     model w;
     int64_t ir_version = 0;
     memset(&w, 0, sizeof(w));
     w.api = api;
+    w.ep = ep;
     w.bytes = bytes;
+    w.rows = rows;
     OrtStatus *status = collect(&w, graph, fused);
     if (status == NULL) {
         status = reserve(&w);
@@ -272,7 +294,7 @@ OrtStatus *oc_ref_put_model(const oc_ref_factory *factory, oc_ref_bytes *bytes, 
         status = put_operator_sets(&w, graph);
     }
     if (status == NULL) {
-        status = put_graph(&w, factory->struct_version >= 24);
+        status = put_graph(&w, ep->factory->struct_version >= 24);
     }
     if (status == NULL && bytes->failed) {
         status = no_memory(api);
@@ -283,6 +305,7 @@ OrtStatus *oc_ref_put_model(const oc_ref_factory *factory, oc_ref_bytes *bytes, 
     free(w.inputs.items);
     free(w.outputs.items);
     free(w.weights);
+    free(w.weight_infos);
     free(w.weight_names);
     return status;
 }

@@ -62,9 +62,28 @@ static OrtStatus *number(const OrtApi *api, const OrtSessionOptions *from, const
     return status;
 }
 
+static OrtStatus *weightless(const OrtApi *api, const OrtSessionOptions *from, const char *key, OrtWeightlessSupport *value)
+{
+    char *text = NULL;
+    OrtStatus *status = entry(api, from, key, &text);
+    if (status == NULL && text != NULL) {
+        if (strcmp(text, "none") == 0) {
+            *value = OrtWeightlessSupport_NONE;
+        } else if (strcmp(text, "external") == 0) {
+            *value = OrtWeightlessSupport_EXTERNAL_ONLY;
+        } else if (strcmp(text, "all") == 0) {
+            *value = OrtWeightlessSupport_ALL;
+        } else {
+            status = oc_ref_status(api, ORT_INVALID_ARGUMENT, "the option %s is none, external or all, not \"%.40s\"", key, text);
+        }
+    }
+    free(text);
+    return status;
+}
+
 OrtStatus *oc_ref_options_read(const OrtApi *api, const OrtSessionOptions *from, oc_ref_options *out)
 {
-    oc_ref_options found = {false, false, false, NULL, NULL, 0, 0};
+    oc_ref_options found = {.weightless = OrtWeightlessSupport_ALL};
     long max_nodes = 0;
     long threads = 0;
     OrtStatus *status = flag(api, from, "ep.context_enable", &found.make_context);
@@ -73,6 +92,12 @@ OrtStatus *oc_ref_options_read(const OrtApi *api, const OrtSessionOptions *from,
     }
     if (status == NULL) {
         status = flag(api, from, "session.compile_only", &found.compile_only);
+    }
+    if (status == NULL) {
+        status = flag(api, from, "ep.enable_weightless", &found.enable_weightless);
+    }
+    if (status == NULL) {
+        status = weightless(api, from, OC_REF_OPTION "weightless", &found.weightless);
     }
     if (status == NULL) {
         status = entry(api, from, "ep.context_file_path", &found.context_path);
@@ -98,7 +123,7 @@ OrtStatus *oc_ref_options_read(const OrtApi *api, const OrtSessionOptions *from,
 
 void oc_ref_options_free(oc_ref_options *options)
 {
-    const oc_ref_options empty = {false, false, false, NULL, NULL, 0, 0};
+    const oc_ref_options empty = {.weightless = OrtWeightlessSupport_NONE};
     free(options->context_path);
     free(options->prefix);
     *options = empty;

@@ -42,6 +42,8 @@ typedef struct oc_ref_options {
     char *prefix;       /* ep.context_node_name_prefix; NULL: not set */
     size_t max_nodes;   /* nodes per engine; 0: no limit */
     int threads;        /* of an inner session; 0: ORT's default for few engines, 1 for many */
+    bool enable_weightless;          /* ep.enable_weightless, which CompileModel sets when asked to */
+    OrtWeightlessSupport weightless; /* option weightless: none, external or all (the default) */
 } oc_ref_options;
 
 typedef struct oc_ref_ep {
@@ -53,6 +55,7 @@ typedef struct oc_ref_ep {
     ortcrypt_ep_context *io;
     oc_ref_options options;
     size_t engine_count; /* made so far: numbers their names */
+    struct oc_ref_source *source; /* the source model's weights, or NULL (weightless.h) */
 } oc_ref_ep;
 
 /* A new OrtStatus with one sentence. */
@@ -107,17 +110,27 @@ OrtStatus *oc_ref_put_attributes(const OrtApi *api, oc_ref_bytes *bytes, const O
 OrtStatus *oc_ref_node_text(const OrtApi *api, const OrtNode *node, const char *name, char **text, size_t *len);
 OrtStatus *oc_ref_node_int(const OrtApi *api, const OrtNode *node, const char *name, int64_t absent, int64_t *value);
 
-/* graph.c: appends the fused graph and its weights as a ModelProto; inputs and outputs are those of `fused`, in their order. */
-OrtStatus *oc_ref_put_model(const oc_ref_factory *factory, oc_ref_bytes *bytes, const OrtGraph *graph,
-                            const OrtNode *fused);
+/*
+ * graph.c: appends the fused graph and its weights as a ModelProto; inputs and outputs are those of `fused`, in their order.
+ * Names of weights that the source model will bring go to `rows` instead (weightless.h); NULL: there are none.
+ */
+OrtStatus *oc_ref_put_model(const oc_ref_ep *ep, oc_ref_bytes *bytes, const OrtGraph *graph, const OrtNode *fused,
+                            oc_ref_bytes *rows);
 
 /* engine.c: the header before the ONNX bytes. */
-enum { OC_REF_ENGINE_HEADER_LEN = 64, OC_REF_ENGINE_VERSION = 1 };
+enum { OC_REF_ENGINE_HEADER_LEN = 64, OC_REF_ENGINE_VERSION = 1, OC_REF_ENGINE_WEIGHTLESS = 2 };
 void oc_ref_engine_begin(oc_ref_bytes *bytes);                              /* room for the header */
-void oc_ref_engine_end(oc_ref_bytes *bytes, const oc_ref_factory *factory); /* fills it in */
-/* Checks that all of `data` is one engine of this EP; `name` is for the sentence. *onnx points into data. */
-OrtStatus *oc_ref_engine_open(const OrtApi *api, const void *data, size_t len, const char *name, const void **onnx,
-                              size_t *onnx_len);
+/* Fills it in, and appends the rows of a weightless engine. */
+void oc_ref_engine_end(oc_ref_bytes *bytes, const oc_ref_factory *factory, const oc_ref_bytes *rows);
+/* An engine's two parts, in its bytes. */
+typedef struct oc_ref_parts {
+    const void *onnx;
+    size_t onnx_len;
+    const void *rows; /* weightless.h */
+    size_t rows_len;  /* 0: the weights are in it */
+} oc_ref_parts;
+/* Checks that all of `data` is one engine of this EP; `name` is for the sentence. */
+OrtStatus *oc_ref_engine_open(const OrtApi *api, const void *data, size_t len, const char *name, oc_ref_parts *parts);
 
 /* compile.c: OrtEp::Compile and OrtEp::ReleaseNodeComputeInfos. */
 OrtStatus *ORT_API_CALL oc_ref_compile(OrtEp *ep, const OrtGraph **graphs, const OrtNode **fused_nodes, size_t count,

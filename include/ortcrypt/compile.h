@@ -42,6 +42,12 @@ typedef struct ortcrypt_compile_options {
     const ortcrypt_open_options *open; /* what the bundle must satisfy */
     const OrtSessionOptions *base;     /* cloned and added to; NULL: ORT's defaults */
     const ortcrypt_monitor *monitor;
+    /*
+     * Leave weights in the source variant (ORT 1.29 on, and an EP that supports it): they are decrypted with the variant at every
+     * load and stay in memory as long as the session. An application with its own CompileModel also calls
+     * ModelCompilationOptions_SetWeightlessEnabled and, before, SessionOptionsSetWeightlessSourceModelBuffer with the source model.
+     */
+    bool weightless;
 } ortcrypt_compile_options;
 
 typedef struct ortcrypt_compile_result {

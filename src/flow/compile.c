@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "flow/output.h"
+#include "flow/weightless.h"
 
 #define EMBED_MAX_LEN 0x80000000ull /* 2 GiB: a protobuf message ends below it, and ORT's attribute lengths are ints */
 
@@ -48,6 +49,9 @@ static ortcrypt_status set_callbacks(ortcrypt_output *output, OrtModelCompilatio
     if (st == ORTCRYPT_OK) {
         st = oc_ort_check(runtime, c->ModelCompilationOptions_SetEpContextBinaryInformation(compile, BINARY_FOLDER, BINARY_MODEL),
                           err, "compile options");
+    }
+    if (st == ORTCRYPT_OK && output->options.weightless) {
+        st = oc_ort_check(runtime, c->ModelCompilationOptions_SetWeightlessEnabled(compile, true), err, "compile options");
     }
     if (st == ORTCRYPT_OK && !output->options.allow_none_compiled) {
         st = oc_ort_check(runtime, c->ModelCompilationOptions_SetFlags(compile, OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED),
@@ -134,6 +138,10 @@ ortcrypt_status oc_output_compile(ortcrypt_output *output, ortcrypt_error *err)
     }
     if (st == ORTCRYPT_OK) {
         st = oc_supply_model(output->source, &model, &model_len, o->monitor, err);
+    }
+    if (st == ORTCRYPT_OK && o->weightless) { /* so that the EP sees which weights it will find there */
+        st = oc_ort_check(output->runtime, api->SessionOptionsSetWeightlessSourceModelBuffer(options, model.data, model_len), err,
+                          "the source model");
     }
     if (st == ORTCRYPT_OK) {
         st = run(output, options, &model, model_len, err);

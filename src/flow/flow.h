@@ -74,6 +74,8 @@ struct ortcrypt_inputs {
     oc_supply *supply;
     oc_region model; /* array route */
     size_t model_len;
+    oc_region source; /* of a weightless variant: ORT and the EP use it for as long as the session lives */
+    size_t source_len;
     bool direct; /* ORT uses the buffers of `supply` for as long as the session lives */
     oc_load_plan plan;
     pthread_mutex_t lock;  /* guards `failed` and `failure`: the callback runs on the EP's threads */

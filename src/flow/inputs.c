@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow/flow.h"
+#include "flow/weightless.h"
 
 static ortcrypt_status plan_files(ortcrypt_inputs *inputs, ortcrypt_error *err)
 {
@@ -17,6 +17,12 @@ static ortcrypt_status plan_files(ortcrypt_inputs *inputs, ortcrypt_error *err)
                                 : "a tensor does not begin at a multiple of its element size, so the buffers are copied";
     ortcrypt_status st = ORTCRYPT_OK;
 
+    if (inputs->source_len != 0) {
+        st = oc_load_plan_add(&inputs->plan,
+                              (oc_load_entry){OC_ROLE_MODEL, "source", inputs->source_len, "source model buffer",
+                                              "the variant is weightless: the execution provider takes the weights from the source", true},
+                              err);
+    }
     for (size_t i = 0; i < inputs->supply->file_count && st == ORTCRYPT_OK; i++) {
         const oc_supply_file *const file = &inputs->supply->files[i];
         st = oc_load_plan_add(&inputs->plan,
@@ -91,6 +97,9 @@ ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, 
     }
     if (st == ORTCRYPT_OK) {
         st = set_read_callback(inputs, options, err);
+    }
+    if (st == ORTCRYPT_OK && oc_weightless_variant(variant)) {
+        st = oc_weightless_load(&inputs->source, &inputs->source_len, runtime, bundle, options, err);
     }
     if (st == ORTCRYPT_OK) {
         st = plan_files(inputs, err);
@@ -176,6 +185,7 @@ void ortcrypt_inputs_close(ortcrypt_inputs *inputs)
         return;
     }
     oc_region_free(&inputs->model);
+    oc_region_free(&inputs->source);
     oc_supply_free(inputs->supply);
     oc_load_plan_free(&inputs->plan);
     (void)pthread_mutex_destroy(&inputs->lock);

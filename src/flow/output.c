@@ -6,6 +6,7 @@
 
 #include "bundle/local.h"
 #include "flow/output.h"
+#include "flow/weightless.h"
 
 static bool variant_id_valid(const char *id)
 {
@@ -94,6 +95,9 @@ static ortcrypt_status prepare(ortcrypt_output *output, const ortcrypt_compile_o
     }
     if (st == ORTCRYPT_OK) {
         st = oc_choose_device(&output->device, output->runtime, options->ep, err);
+    }
+    if (st == ORTCRYPT_OK && options->weightless) {
+        st = oc_weightless_check(output->runtime, err);
     }
     return st;
 }

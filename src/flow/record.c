@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "flow/output.h"
+#include "flow/weightless.h"
 
 static ortcrypt_status finish(oc_asset_writer **writer, uint8_t id[OC_ASSET_ID_LEN], ortcrypt_error *err)
 {
@@ -88,6 +89,9 @@ ortcrypt_status oc_output_record(ortcrypt_output *output, ortcrypt_error *err)
     variant->embed = output->options.embed ? 1 : 0;
     variant->verified = 0;
     st = oc_strdup(&variant->ep, output->ep, err);
+    if (st == ORTCRYPT_OK && output->options.weightless) {
+        st = oc_pair_add(&variant->extensions, &variant->extension_count, OC_WEIGHTLESS_MARK, "true", err);
+    }
     if (st == ORTCRYPT_OK) {
         st = oc_strdup(&variant->runtime, ortcrypt_runtime_version(output->runtime), err);
     }

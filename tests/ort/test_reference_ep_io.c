@@ -207,7 +207,7 @@ static void not_an_engine(rig_bytes *engine)
 
 static void newer(rig_bytes *engine)
 {
-    engine->data[8] = 2;
+    engine->data[8] = 3;
 }
 
 static void cut(rig_bytes *engine)
@@ -245,7 +245,7 @@ static void test_foreign_engines(void **state)
         const char *sentence;
     } cases[] = {
         {not_an_engine, "is no engine of OrtcryptReference"},
-        {newer, "has version 2"},
+        {newer, "has version 3"},
         {cut, "should hold a model of"},
         {cut_to_header, "is cut"},
         {longer, "should hold a model of"},
