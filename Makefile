@@ -2,7 +2,7 @@
 JOBS ?= 2
 TESTS ?= .
 
-.PHONY: help demo test crash bench setup dist test-dist dev asan tsan release test-asan test-tsan test-aarch64 check docs clean distclean
+.PHONY: help demo test crash bench bench-models setup dist test-dist dev asan tsan release test-asan test-tsan test-aarch64 check docs clean distclean
 
 help:
 	@echo "make demo       a real model, encrypted, compiled, run, compared and attacked"
@@ -10,7 +10,7 @@ help:
 	@echo "make test-asan  the same under the address sanitizer; make test-tsan: the threaded part under the thread sanitizer"
 	@echo "make crash      killed, interrupted and without power at every system call: no bundle is lost; CRASH=\"--every 10\" is quicker"
 	@echo "make test-aarch64  what can be tested of an aarch64 build under qemu-user"
-	@echo "make bench      loading against the plaintext file, as a table"
+	@echo "make bench      loading against the plaintext file, as a table; make bench-models: the same with real models"
 	@echo "make dist       a Debian package and a tarball in build/dist/packages; make test-dist: unpacked, and clients built against them"
 	@echo "make setup      only what the others need; make dev, asan, tsan, release: only build"
 	@echo "make check      layers, sizes, public functions; make docs: docs/api.md anew"
@@ -46,6 +46,12 @@ bench: setup
 	@cmake --preset release --log-level=NOTICE
 	cmake --build --preset release -j$(JOBS) --target ortcrypt bench_load
 	build/deps/venv/bin/python bench/bench.py --build build/release $(BENCH)
+
+# Takes two to four minutes; docs/performance.md has its table.
+bench-models: setup
+	@cmake --preset release --log-level=NOTICE
+	cmake --build --preset release -j$(JOBS) --target ortcrypt bench_load
+	build/deps/venv/bin/python bench/bench_models.py --build build/release $(BENCH)
 
 dist: setup
 	packaging/make_dist.sh $(JOBS)

@@ -86,11 +86,12 @@ def warm(path):
                     pass
 
 
-def measure(build, environment, mode, inputs, key, runtime, prepack):
+def measure(build, environment, mode, inputs, key, runtime, prepack, shapes=()):
+    """One process of bench_load; `shapes` are its INPUT arguments."""
     model, bundle = inputs
     library = os.path.join(DEPS, "ort", runtime, "libonnxruntime.so." + runtime)
     command = [os.path.join(build, "bench_load"), mode, model if mode == "plain" else bundle, library, str(int(prepack))]
-    return json.loads(run(command if mode == "plain" else [*command, key], env=environment))
+    return json.loads(run([*command, "-" if mode == "plain" else key, *shapes], env=environment))
 
 
 def collect(arguments, work):

@@ -1,10 +1,10 @@
 /*
  * bench_load: one load of one model, measured, in a process of its own. bench.py runs it and compares.
  *
- * Usage: bench_load plain MODEL.onnx RUNTIME PREPACK
- *        bench_load seed|ortcrypt BUNDLE RUNTIME PREPACK IDENTITY
- * PREPACK is 0 or 1. Prints one JSON object: seconds for creating the session and for the first inference, peak and resident
- * memory in bytes beyond what the process had after CreateEnv, and a hash of the output.
+ * Usage: bench_load plain MODEL.onnx RUNTIME PREPACK - [INPUT]...
+ *        bench_load seed|ortcrypt BUNDLE RUNTIME PREPACK IDENTITY [INPUT]...
+ * PREPACK is 0 or 1, INPUT a shape or value as bench_run.h says. Prints one JSON object: seconds for creating the session and for the first inference, peak and resident
+ * memory in bytes beyond what the process had after CreateEnv, and a hash of the outputs.
  *
  * plain:    CreateSession with the path of the plaintext model.
  * seed:     the flow that "Compiled Model Encryption" documents: decrypt everything into buffers,
@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench_run.h"
 #include "bundle/bundle.h"
 #include "ortcrypt/session.h"
 
@@ -57,23 +58,12 @@ static long long memory_of(const char *field)
     return kib * 1024;
 }
 
-static void stop(const char *what, const char *why)
-{
-    fprintf(stderr, "bench_load: %s: %s\n", what, why);
-    exit(1);
-}
-
-static void check(const bench *b, OrtStatus *status, const char *what)
-{
-    if (status != NULL) {
-        stop(what, b->ort->GetErrorMessage(status));
-    }
-}
+static void check(const bench *b, OrtStatus *status, const char *what) { bench_check(b->ort, status, what); }
 
 static void need(const bench *b, ortcrypt_status status, const char *what)
 {
     if (status != ORTCRYPT_OK) {
-        stop(what, b->err.message);
+        bench_stop(what, b->err.message);
     }
 }
 
@@ -90,7 +80,7 @@ static char *decrypt_part(bench *b, const oc_part *part, size_t *len)
     const oc_asset *asset = oc_manifest_find_asset(oc_bundle_manifest(b->bundle), part->asset);
     char *buffer = malloc(asset->size + 1);
     if (buffer == NULL) {
-        stop(part->name, "not enough memory");
+        bench_stop(part->name, "not enough memory");
     }
     need(b, oc_bundle_read(b->bundle, asset, buffer, NULL, &b->err), part->name);
     *len = asset->size;
@@ -130,56 +120,6 @@ static void create_ortcrypt(bench *b)
     b->session = ortcrypt_session_ort(b->opened);
 }
 
-/* Runs the generated model (one float input x[1, n], one output y) and returns a hash (FNV-1a) of the output's bytes. */
-static uint64_t run(const bench *b, int64_t width)
-{
-    const int64_t shape[2] = {1, width};
-    const char *const in_name = "x", *const out_name = "y";
-    float *x = malloc((size_t)width * sizeof *x), *y = NULL;
-    OrtMemoryInfo *cpu = NULL;
-    OrtValue *in = NULL, *out = NULL;
-    OrtTensorTypeAndShapeInfo *info = NULL;
-    size_t count = 0;
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (int64_t i = 0; x != NULL && i < width; i++) {
-        x[i] = (float)(i % 7) - 3.0f;
-    }
-    check(b, b->ort->CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &cpu), "memory info");
-    check(b, b->ort->CreateTensorWithDataAsOrtValue(cpu, x, (size_t)width * sizeof *x, shape, 2, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &in),
-          "input");
-    check(b, b->ort->Run(b->session, NULL, &in_name, (const OrtValue *const *)&in, 1, &out_name, 1, &out), "run");
-    check(b, b->ort->GetTensorTypeAndShape(out, &info), "output shape");
-    check(b, b->ort->GetTensorShapeElementCount(info, &count), "output shape");
-    check(b, b->ort->GetTensorMutableData(out, (void **)&y), "output");
-    for (size_t i = 0; i < count * sizeof *y; i++) {
-        hash = (hash ^ ((const unsigned char *)y)[i]) * 0x100000001b3u;
-    }
-    b->ort->ReleaseTensorTypeAndShapeInfo(info);
-    b->ort->ReleaseValue(out);
-    b->ort->ReleaseValue(in);
-    b->ort->ReleaseMemoryInfo(cpu);
-    free(x);
-    return hash;
-}
-
-/* Size of the last dimension of input 0. */
-static int64_t input_width(const bench *b)
-{
-    OrtTypeInfo *type = NULL;
-    const OrtTensorTypeAndShapeInfo *info = NULL;
-    int64_t dims[8] = {0};
-    size_t rank = 0;
-    check(b, b->ort->SessionGetInputTypeInfo(b->session, 0, &type), "input type");
-    check(b, b->ort->CastTypeInfoToTensorInfo(type, &info), "input type");
-    check(b, b->ort->GetDimensionsCount(info, &rank), "input type");
-    if (rank != 2) {
-        stop("input", "not of two dimensions");
-    }
-    check(b, b->ort->GetDimensions(info, dims, rank), "input type");
-    b->ort->ReleaseTypeInfo(type);
-    return dims[1];
-}
-
 static void finish(bench *b)
 {
     if (b->opened != NULL) {
@@ -196,10 +136,11 @@ static void finish(bench *b)
 int main(int argc, char **argv)
 {
     bench b = {.err = ORTCRYPT_ERROR_INIT};
-    const char *mode = argc > 4 ? argv[1] : "";
+    const char *mode = argc > 5 ? argv[1] : "";
+    bench_values values;
     const bool plain = strcmp(mode, "plain") == 0, seed = strcmp(mode, "seed") == 0;
-    if (argc != (plain ? 5 : 6) || (!plain && !seed && strcmp(mode, "ortcrypt") != 0)) {
-        stop("usage", "bench_load plain|seed|ortcrypt MODEL-OR-BUNDLE RUNTIME PREPACK [IDENTITY]");
+    if (!plain && !seed && strcmp(mode, "ortcrypt") != 0) {
+        bench_stop("usage", "bench_load plain|seed|ortcrypt MODEL-OR-BUNDLE RUNTIME PREPACK IDENTITY|- [INPUT]...");
     }
     need(&b, ortcrypt_runtime_open(&b.runtime, argv[3], NULL, &b.err), argv[3]);
     b.ort = ortcrypt_runtime_api(b.runtime);
@@ -216,9 +157,9 @@ int main(int argc, char **argv)
         (seed ? create_seed : create_ortcrypt)(&b);
     }
     const double created = now();
-    const int64_t width = input_width(&b);
+    bench_inputs_make(&values, b.ort, b.session, argv + 6, (size_t)argc - 6);
     const double asked = now();
-    const uint64_t hash = run(&b, width);
+    const uint64_t hash = bench_run(&values, b.ort, b.session);
     const double answered = now();
     printf("{\"create_s\": %.4f, \"first_s\": %.4f, \"peak\": %lld, \"resident\": %lld, \"hash\": \"%016llx\"}\n", created - start,
            answered - asked, memory_of("VmHWM:") - before, memory_of("VmRSS:") - before, (unsigned long long)hash);
