@@ -219,6 +219,7 @@ def run_bats(path, environment, skips):
             return tally, ""
         command += ["--filter", "^(" + "|".join(wanted) + ")$"]
     output = run([*command, path], environment)[1]
+    failed = []
     blocks = re.split(r"^(?=ok |not ok )", output, flags=re.MULTILINE)[1:]
     for block in blocks:
         skipped = re.match(r"ok .*# skip ?(.*)", block)
@@ -231,9 +232,11 @@ def run_bats(path, environment, skips):
             tally.skip(excuse)
         else:
             tally.failed += 1
+            failed.append(block)
     if len(blocks) != len(names) - len(left_out):
         tally.failed += 1  # it stopped on the way
-    return tally, output
+        return tally, output
+    return tally, "".join(failed)
 
 
 def run_scanner(environment):
@@ -257,7 +260,8 @@ def programs(skips):
     sources = [path for folder in ("unit", "vectors", "ort") for path in sorted(glob.glob(os.path.join(ROOT, "tests", folder, "test_*.c")))]
     for source in sources:
         name = os.path.basename(source)[:-2]
-        reason = next((why for pattern, why in skips["programs"].items() if re.search(pattern, name)), None)
+        place = os.path.relpath(source, os.path.join(ROOT, "tests"))
+        reason = next((why for pattern, why in skips["programs"].items() if re.search(pattern, place)), None)
         if name == "test_onnx_models":
             work.append((name, lambda: run_scanner(environment)))
         elif reason is not None:
