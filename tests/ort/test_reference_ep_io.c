@@ -187,7 +187,21 @@ static void test_bad_names(void **state)
     refuse_name(r, compiled, path, name, name, "no regular file");
     assert_int_equal(rmdir(inside), 0);
 
-    assert_int_equal(rename(other, inside), 0);
+    /* a link that stays in the folder is followed, a relative one and an absolute one */
+    char moved[PATH_MAX + 300];
+    (void)snprintf(moved, sizeof(moved), "%s/moved", folder);
+    assert_int_equal(rename(other, moved), 0);
+    const char *const inner[] = {"moved", moved};
+    for (size_t i = 0; i < 2; i++) {
+        OrtSessionOptions *const by_link = rig_session_options(r, NULL);
+        OrtSession *opened = NULL;
+        assert_int_equal(symlink(inner[i], inside), 0);
+        rig_ok(r, r->api->CreateSession(r->env, path, by_link, &opened));
+        r->api->ReleaseSession(opened);
+        r->api->ReleaseSessionOptions(by_link);
+        assert_int_equal(unlink(inside), 0);
+    }
+    assert_int_equal(rename(moved, inside), 0);
     OrtSessionOptions *const options = rig_session_options(r, NULL);
     OrtSession *session = NULL;
     rig_ok(r, r->api->CreateSession(r->env, path, options, &session));
