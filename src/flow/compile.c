@@ -24,6 +24,17 @@ static ortcrypt_status check_embed(const ortcrypt_output *output, ortcrypt_error
     return ORTCRYPT_E_LIMIT;
 }
 
+/* What the EP will be handed at every load is one model. */
+static ortcrypt_status check_weightless(const ortcrypt_output *output, ortcrypt_error *err)
+{
+    if (!output->options.weightless || oc_supply_len(output->source) < EMBED_MAX_LEN) {
+        return ORTCRYPT_OK;
+    }
+    (void)oc_fail(err, ORTCRYPT_E_LIMIT, "a model of 2 GiB or more cannot be compiled weightless: its source goes to the execution provider in one piece");
+    oc_hint(err, "compile it with its weights, without embed mode");
+    return ORTCRYPT_E_LIMIT;
+}
+
 /* Registers everything the output takes. From 1.28 on: before, initializers with a location came out as addresses. */
 static ortcrypt_status set_callbacks(ortcrypt_output *output, OrtModelCompilationOptions *compile, ortcrypt_error *err)
 {
@@ -123,6 +134,9 @@ ortcrypt_status oc_output_compile(ortcrypt_output *output, ortcrypt_error *err)
     bool direct = false;
 
     ortcrypt_status st = check_embed(output, err);
+    if (st == ORTCRYPT_OK) {
+        st = check_weightless(output, err);
+    }
     if (st == ORTCRYPT_OK) {
         st = oc_options_new(&options, output->runtime, o->base, err);
     }

@@ -236,10 +236,14 @@ static int older(const void *a, const void *b)
 void oc_cache_trim(const char *root, uint64_t max_len)
 {
     listing all = {0};
-    DIR *const dir = list(AT_FDCWD, root);
+    const int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* the user's own choice: it may be a link */
+    DIR *const dir = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *found;
 
     if (dir == NULL) {
+        if (fd >= 0) {
+            close(fd);
+        }
         return;
     }
     while ((found = readdir(dir)) != NULL) {

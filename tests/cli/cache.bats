@@ -168,7 +168,8 @@ once() {
     [ "$(entries)" = 1 ]
     rm -r b
     make_bundle b "$F/m/ext/good.onnx"
-    go "cache compiled" --cache-max 1 # too large by itself: used, then gone
+    ln -s "$CACHE" link
+    go "cache compiled" --cache link --cache-max 1 # too large by itself: used, then gone
     [ "$(entries)" = 0 ]
     [ -e "$CACHE/mine" ]
     [ -d "$(dirname "$first")/folder" ]
