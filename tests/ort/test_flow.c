@@ -265,7 +265,11 @@ static void embedding_two_gib_is_refused_first(void **state)
     options.embed = true;
     assert_st(ortcrypt_compile(b.runtime, b.bundle, b.keyring, &options, NULL, &err), &err, ORTCRYPT_E_LIMIT);
     assert_non_null(strstr(err.message, "2 GiB"));
-    options.embed = false; /* gets as far as reading, where there is no such object */
+    options.embed = false;
+    options.weightless = true; /* the source would have to be handed over in one piece */
+    assert_st(ortcrypt_compile(b.runtime, b.bundle, b.keyring, &options, NULL, &err), &err, ORTCRYPT_E_LIMIT);
+    assert_non_null(strstr(err.message, "weightless"));
+    options.weightless = false; /* gets as far as reading, where there is no such object */
     const ortcrypt_status st = ortcrypt_compile(b.runtime, b.bundle, b.keyring, &options, NULL, &err);
     assert_true(st == ORTCRYPT_E_NOT_AUTHENTIC || st == ORTCRYPT_E_IO);
     bed_close(&b);
