@@ -81,11 +81,6 @@ ortcrypt_status oc_file_write(oc_file *file, const void *data, size_t len, ortcr
     return st;
 }
 
-uint64_t oc_file_len(const oc_file *file)
-{
-    return file->len;
-}
-
 static void forget(oc_file *file)
 {
     oc_store *const store = file->store;

@@ -70,7 +70,6 @@ ortcrypt_status oc_store_copy_object(oc_store *store, const oc_store *from, cons
 ortcrypt_status oc_file_new(oc_file **out, oc_store *store, ortcrypt_error *err);
 ortcrypt_status oc_file_write(oc_file *file, const void *data, size_t len, ortcrypt_error *err);
 ortcrypt_status oc_file_write_at(oc_file *file, uint64_t offset, const void *data, size_t len, ortcrypt_error *err);
-uint64_t oc_file_len(const oc_file *file); /* bytes that oc_file_write appended */
 void oc_file_discard(oc_file *file); /* NULL is allowed */
 
 /*

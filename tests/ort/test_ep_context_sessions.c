@@ -139,7 +139,7 @@ static void test_binary_information(void **state)
         r->compile->ReleaseModelCompilationOptions(compilation);
         r->api->ReleaseSessionOptions(options);
         rig_store_free(store);
-        rig_folder_remove(folder);
+        oc_test_rm_rf(folder);
     }
     free(model.data);
 }

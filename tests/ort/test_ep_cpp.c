@@ -103,7 +103,7 @@ static void test_files(void **state)
     rig_bytes compiled = {NULL, 0};
     rig_refused(r, rig_compile(r, model, &how, &compiled), "no folder");
     free(model.data);
-    rig_folder_remove(folder);
+    oc_test_rm_rf(folder);
 }
 
 static void test_embedded(void **state)

@@ -45,7 +45,7 @@ static void test_output_exists(void **state)
     free(first.data);
     free(second.data);
     free(model.data);
-    rig_folder_remove(folder);
+    oc_test_rm_rf(folder);
 }
 
 int main(void)

@@ -120,7 +120,7 @@ static void test_files(void **state)
     r->api->ReleaseSessionOptions(options);
     free(compiled.data);
     free(model.data);
-    rig_folder_remove(folder);
+    oc_test_rm_rf(folder);
 }
 
 /* The first `from` in the bytes becomes `to`, of the same length. */
@@ -209,7 +209,7 @@ static void test_bad_names(void **state)
     r->api->ReleaseSessionOptions(options);
     free(compiled.data);
     free(model.data);
-    rig_folder_remove(folder);
+    oc_test_rm_rf(folder);
 }
 
 typedef void (*damage)(rig_bytes *engine);

@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "ortcrypt/ep_context.h"
+#include "support/support.h"
 
 /* Another EP's test says so before. */
 #ifndef EP_NAME
@@ -133,7 +134,7 @@ static inline void rig_open(rig *r, const char *version)
     assert_non_null(r->device);
 }
 
-/* Number of entries in a folder; removal of a folder with all in it. */
+/* Number of entries in a folder. */
 static inline size_t rig_folder_count(const char *folder)
 {
     size_t count = 0;
@@ -146,30 +147,11 @@ static inline size_t rig_folder_count(const char *folder)
     return count;
 }
 
-static inline void rig_remove_at(int at, const char *name)
-{
-    DIR *const open = fdopendir(openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    assert_non_null(open);
-    for (const struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
-        const bool self = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-        if (!self && unlinkat(dirfd(open), entry->d_name, 0) != 0) {
-            rig_remove_at(dirfd(open), entry->d_name);
-        }
-    }
-    (void)closedir(open);
-    (void)unlinkat(at, name, AT_REMOVEDIR);
-}
-
-static inline void rig_folder_remove(const char *folder)
-{
-    rig_remove_at(AT_FDCWD, folder);
-}
-
 static inline void rig_close(rig *r)
 {
     rig_ok(r, r->api->UnregisterExecutionProviderLibrary(r->env, EP_NAME));
     r->api->ReleaseEnv(r->env);
-    rig_folder_remove(r->folder);
+    oc_test_rm_rf(r->folder);
 }
 
 /* ---- bytes ---- */

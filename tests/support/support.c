@@ -1,8 +1,9 @@
 /* tests/support/support.c */
 #include "support/support.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,19 +32,31 @@ char *oc_test_tmpdir(void)
     return path;
 }
 
-static int remove_one(const char *path, const struct stat *info, int type, struct FTW *place)
+/* Through handles: names may be longer together than a path may be, and no link is followed. */
+static void remove_at(int at, const char *name)
 {
-    (void)info;
-    (void)type;
-    (void)place;
-    return remove(path);
+    if (unlinkat(at, name, 0) == 0 || errno == ENOENT) {
+        return;
+    }
+    const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *const folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (folder == NULL) {
+        fail_msg("removing %s: %s", name, strerror(errno));
+    }
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            remove_at(dirfd(folder), entry->d_name);
+        }
+    }
+    (void)closedir(folder);
+    if (unlinkat(at, name, AT_REMOVEDIR) != 0) {
+        fail_msg("removing %s: %s", name, strerror(errno));
+    }
 }
 
 void oc_test_rm_rf(const char *path)
 {
-    if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0 && errno != ENOENT) {
-        fail_msg("removing %s: %s", path, strerror(errno));
-    }
+    remove_at(AT_FDCWD, path);
 }
 
 uint8_t *oc_test_read_file(const char *path, size_t *len)

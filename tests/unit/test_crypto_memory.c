@@ -13,65 +13,9 @@
 #include "crypto/age.h"
 #include "crypto/hash.h"
 #include "crypto/stream.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
+#include "support/failing_malloc.h"
 
 #ifndef SANITIZED
-
-/* seen by libcrypto, although the build hides symbols */
-#define SEEN __attribute__((visibility("default")))
-
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *memory, size_t size);
-extern void __libc_free(void *memory);
-
-static bool counting;
-static long until_failure; /* allocations that still succeed before the one that does not */
-static bool failed;
-static long live;
-
-static bool fails(void)
-{
-    if (!counting || until_failure-- != 0) {
-        return false;
-    }
-    failed = true;
-    return true;
-}
-
-SEEN void *malloc(size_t size)
-{
-    void *memory = fails() ? NULL : __libc_malloc(size);
-    live += memory != NULL;
-    return memory;
-}
-
-SEEN void *calloc(size_t count, size_t size)
-{
-    void *memory = fails() ? NULL : __libc_calloc(count, size);
-    live += memory != NULL;
-    return memory;
-}
-
-SEEN void *realloc(void *memory, size_t size)
-{
-    void *grown = fails() ? NULL : __libc_realloc(memory, size);
-    live += grown != NULL && memory == NULL;
-    return grown;
-}
-
-SEEN void free(void *memory)
-{
-    live -= memory != NULL;
-    __libc_free(memory);
-}
 
 static const uint8_t key[OC_STREAM_KEY_LEN] = {7};
 static uint8_t identity[1][OC_AGE_KEY_LEN];

@@ -80,7 +80,7 @@ static void test_types(void **state)
     expect_file(in_folder("link"), "secret");
     expect_file(in_folder("dir/../link"), "secret");
     assert_int_equal(unlink(outside), 0);
-    remove_tree(folder);
+    oc_test_rm_rf(folder);
     assert_int_equal(mkdir(folder, 0700), 0);
 }
 

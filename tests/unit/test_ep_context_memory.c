@@ -16,14 +16,7 @@
 #include <cmocka.h>
 
 #include "ep_context/internal.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
+#include "support/failing_malloc.h"
 
 #ifdef SANITIZED
 int main(void)
@@ -31,54 +24,6 @@ int main(void)
     return 0;
 }
 #else
-
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *memory, size_t size);
-extern void __libc_free(void *memory);
-
-#define SEEN __attribute__((visibility("default")))
-
-static long until_failure = -1; /* allocations that still succeed; < 0: all */
-static bool failed;
-static long live;
-
-static bool fails(void)
-{
-    if (until_failure < 0 || until_failure-- > 0) {
-        return false;
-    }
-    until_failure = -1; /* one alone: what comes after it must clean up */
-    failed = true;
-    return true;
-}
-
-SEEN void *malloc(size_t size)
-{
-    void *const memory = fails() ? NULL : __libc_malloc(size);
-    live += memory != NULL;
-    return memory;
-}
-
-SEEN void *calloc(size_t count, size_t size)
-{
-    void *const memory = fails() ? NULL : __libc_calloc(count, size);
-    live += memory != NULL;
-    return memory;
-}
-
-SEEN void *realloc(void *memory, size_t size)
-{
-    void *const grown = fails() ? NULL : __libc_realloc(memory, size);
-    live += grown != NULL && memory == NULL;
-    return grown;
-}
-
-SEEN void free(void *memory)
-{
-    live -= memory != NULL;
-    __libc_free(memory);
-}
 
 /* An OrtApi of the three calls that files need. A status is any address. */
 static int some_status;
@@ -178,9 +123,10 @@ static bool try_once(bed *b, bool writing, long n)
     const long before = live;
     failed = false;
     until_failure = n;
+    counting = true;
     OrtStatus *const status = writing ? oc_ep_file_write(&b->api, b->where, name, "new", 3)
                                       : oc_ep_file_read(&b->api, b->where, name, &b->allocator, 0, &data);
-    until_failure = -1;
+    counting = false;
     assert_true((status != NULL) == failed);
     assert_true(writing || (data.memory != NULL) == !failed);
     ortcrypt_ep_context_data_release(&data);

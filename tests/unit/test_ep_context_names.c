@@ -111,7 +111,7 @@ static void make_tree(void)
 
 static void remove_all(void)
 {
-    remove_tree(folder);
+    oc_test_rm_rf(folder);
     assert_int_equal(mkdir(folder, 0700), 0);
 }
 

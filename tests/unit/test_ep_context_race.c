@@ -141,7 +141,7 @@ static void race(bool walk)
     assert_int_equal(sum.harm, 0);
     assert_true(self.swaps > TURNS / 10 && sum.reads > 0 && sum.writes > 0);
     expect_secret(self.outside);
-    remove_tree(in_folder("model"));
+    oc_test_rm_rf(in_folder("model"));
     assert_true(unlink(in_folder("spare")) == 0 || rmdir(in_folder("spare")) == 0);
     assert_int_equal(unlink(self.outside), 0);
     assert_int_equal(entries(folder), 0);

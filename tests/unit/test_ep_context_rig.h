@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "ep_context/internal.h"
+#include "support/support.h"
 
 static const OrtApiBase *base;
 static const OrtApi *api;
@@ -49,29 +50,10 @@ static inline int setup(void **state)
     return mkdtemp(folder) != NULL ? 0 : -1;
 }
 
-static inline void remove_at(int at, const char *name)
-{
-    DIR *const open = fdopendir(openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    assert_non_null(open);
-    for (const struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
-        const bool self = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-        if (!self && unlinkat(dirfd(open), entry->d_name, 0) != 0) {
-            remove_at(dirfd(open), entry->d_name);
-        }
-    }
-    (void)closedir(open);
-    (void)unlinkat(at, name, AT_REMOVEDIR);
-}
-
-static inline void remove_tree(const char *path)
-{
-    remove_at(AT_FDCWD, path);
-}
-
 static inline int teardown(void **state)
 {
     (void)state;
-    remove_tree(folder);
+    oc_test_rm_rf(folder);
     return 0;
 }
 

@@ -4,75 +4,14 @@
  */
 #include "support/support.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "format/manifest.h"
+#include "support/failing_malloc.h"
 #include "unit/onnx_build.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
 #ifndef SANITIZED
-
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *memory, size_t size);
-extern void __libc_free(void *memory);
-
-/* The build hides symbols; hidden ones would replace the allocator for this program alone, not for libjansson. */
-#define SEEN __attribute__((visibility("default")))
-
-static bool counting;
-static long until_failure; /* allocations that still succeed; < 0: all */
-static bool failed;
-static long live;
-
-static bool fails(void)
-{
-    if (!counting || until_failure < 0) {
-        return false;
-    }
-    if (until_failure-- > 0) {
-        return false;
-    }
-    until_failure = 0; /* and every one after it */
-    failed = true;
-    return true;
-}
-
-SEEN void *malloc(size_t size)
-{
-    void *memory = fails() ? NULL : __libc_malloc(size);
-    live += memory != NULL;
-    return memory;
-}
-
-SEEN void *calloc(size_t count, size_t size)
-{
-    void *memory = fails() ? NULL : __libc_calloc(count, size);
-    live += memory != NULL;
-    return memory;
-}
-
-SEEN void *realloc(void *memory, size_t size)
-{
-    void *grown = fails() ? NULL : __libc_realloc(memory, size);
-    live += grown != NULL && memory == NULL;
-    return grown;
-}
-
-SEEN void free(void *memory)
-{
-    live -= memory != NULL;
-    __libc_free(memory);
-}
 
 static const char text[] =
     "{\"format\":\"ortcrypt/1\",\"bundle\":\"000102030405060708090a0b0c0d0e0f\",\"sequence\":7,\"creator\":\"c\",\"labels\":{\"a\":\"b\"},"
@@ -195,6 +134,7 @@ static void fail_each(ortcrypt_status (*call)(ortcrypt_error *err), long at_leas
     for (long n = 0;; n++) {
         ortcrypt_error err = ORTCRYPT_ERROR_INIT;
         until_failure = n;
+        all_after_it = true;
         failed = false;
         live = 0;
         counting = true;
