@@ -43,23 +43,18 @@ ortcrypt_status oc_compile_options_read(ortcrypt_compile_options *out, const ort
     return st == ORTCRYPT_OK ? check_pairs(out->ep_option_keys, out->ep_option_values, out->ep_option_count, err) : st;
 }
 
-/* Configuration entries that name a file ORT or an EP then writes, or that make an EP share data with other sessions. */
+/* Entries that make ORT or an EP write, or share data with other sessions, although their names do not speak of a file. */
 static const char *const writing_entries[] = {
-    "session.optimized_model_filepath",
-    "session.optimized_model_external_initializers_file_name",
     "session.enable_profiling",
-    "session.collect_node_memory_stats_to_file",
     "session.debug_layout_transformation",
     "session.save_external_prepacked_constant_initializers",
     "ep.context_enable",
-    "ep.context_file_path",
-    "ep.context_model_external_initializers_file_name",
     "ep.share_ep_contexts",
     "ep.stop_share_ep_contexts",
 };
 
-/* Entries of later runtimes, and of EPs, that name a file or folder: refused as well, but for one that is a switch. */
-static bool names_a_file(const char *key)
+/* Every entry that names a file or folder as well, those of later runtimes and of EPs too, but for one that is a switch. */
+static bool writes(const char *key)
 {
     static const char *const words[] = {"file", "path", "folder", "directory"};
 
@@ -71,15 +66,17 @@ static bool names_a_file(const char *key)
             return true;
         }
     }
+    for (size_t i = 0; i < sizeof(writing_entries) / sizeof(writing_entries[0]); i++) {
+        if (strcmp(key, writing_entries[i]) == 0) {
+            return true;
+        }
+    }
     return false;
 }
 
-static ortcrypt_status refuse_entry(const char *key, const char *value, ortcrypt_error *err)
+static bool switched_on(const char *value)
 {
-    if (value == NULL || value[0] == '\0' || strcmp(value, "0") == 0) {
-        return ORTCRYPT_OK;
-    }
-    return oc_fail(err, ORTCRYPT_E_INVALID, "the session option %s would put plaintext of the model where it is not encrypted", key);
+    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
 static ortcrypt_status check_entries(const OrtApi *api, const OrtKeyValuePairs *entries, ortcrypt_error *err)
@@ -87,16 +84,15 @@ static ortcrypt_status check_entries(const OrtApi *api, const OrtKeyValuePairs *
     const char *const *keys = NULL;
     const char *const *values = NULL;
     size_t count = 0;
-    ortcrypt_status st = ORTCRYPT_OK;
 
-    for (size_t i = 0; i < sizeof(writing_entries) / sizeof(writing_entries[0]) && st == ORTCRYPT_OK; i++) {
-        st = refuse_entry(writing_entries[i], api->GetKeyValue(entries, writing_entries[i]), err);
-    }
     api->GetKeyValuePairs(entries, &keys, &values, &count);
-    for (size_t i = 0; i < count && st == ORTCRYPT_OK; i++) {
-        st = names_a_file(keys[i]) ? refuse_entry(keys[i], values[i], err) : ORTCRYPT_OK;
+    for (size_t i = 0; i < count; i++) {
+        if (writes(keys[i]) && switched_on(values[i])) {
+            return oc_fail(err, ORTCRYPT_E_INVALID,
+                           "the session option %s would put plaintext of the model where it is not encrypted", keys[i]);
+        }
     }
-    return st;
+    return ORTCRYPT_OK;
 }
 
 ortcrypt_status oc_options_guard(const ortcrypt_runtime *runtime, OrtSessionOptions *options, ortcrypt_error *err)
@@ -152,7 +148,7 @@ ortcrypt_status oc_options_append_ep(ortcrypt_runtime *runtime, OrtSessionOption
 
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < sizeof(writing_ep_options) / sizeof(writing_ep_options[0]); k++) {
-            if (strcmp(keys[i], writing_ep_options[k]) == 0 && values[i][0] != '\0' && strcmp(values[i], "0") != 0) {
+            if (strcmp(keys[i], writing_ep_options[k]) == 0 && switched_on(values[i])) {
                 return oc_fail(err, ORTCRYPT_E_INVALID,
                                "the provider option %s makes the execution provider write files of its own about the model", keys[i]);
             }

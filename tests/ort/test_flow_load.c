@@ -249,7 +249,9 @@ static void refusals_name_the_reason(void **state)
 /* Options that make ORT write plaintext are refused where they can be seen, and switched off where they cannot. */
 static void writing_options_are_kept_out(void **state)
 {
-    static const char *const entries[] = {"ep.context_enable", "ep.share_ep_contexts", "session.node_partition_config_file",
+    static const char *const entries[] = {"ep.context_enable", "ep.share_ep_contexts", "ep.stop_share_ep_contexts",
+                                          "session.save_external_prepacked_constant_initializers", "ep.context_file_path",
+                                          "session.collect_node_memory_stats_to_file", "session.node_partition_config_file",
                                           "session.model_external_initializers_file_folder_path", "ep.some.dump_file",
                                           "session.debug_layout_transformation"};
     const rig_model spec = {.external = true};
@@ -280,6 +282,8 @@ static void writing_options_are_kept_out(void **state)
         assert_null(api->CreateSessionOptions(&base));
         assert_null(api->SetOptimizedModelFilePath(base, optimized));
         assert_null(api->EnableProfiling(base, profile));
+        assert_null(api->AddSessionConfigEntry(base, "session.enable_profiling", "1")); /* ORT does not show it as an entry */
+        assert_null(api->AddSessionConfigEntry(base, "session.optimized_model_filepath", optimized));
         run.base = base;
         free(bed_run(&b, &run, NULL));
         api->ReleaseSessionOptions(base);
