@@ -3,8 +3,8 @@
  *
  *     own_session BUNDLE IDENTITY-FILE LIBONNXRUNTIME [EP-LIBRARY]
  *
- * ortcrypt_inputs_open adds to the application's session options what the variant needs: weights, decrypted in memory, and the
- * callback that reads EPContext data. Prints what whole_app prints.
+ * ortcrypt_inputs_open gives the decrypted model, its weights inside, and adds to the application's session options what the variant
+ * needs besides: the callback that reads EPContext data. Prints what whole_app prints.
  */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include <dlfcn.h>
@@ -144,7 +144,7 @@ static int run(const app *a)
     return bad;
 }
 
-/* The order matters: the session uses memory of `inputs`, which use the bundle and the runtime. */
+/* The inputs use the bundle and the runtime; the session could outlive all three. */
 static int close_all(app *a)
 {
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;

@@ -63,9 +63,12 @@ ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_session_plan(const ortcr
 ORTCRYPT_API void ortcrypt_session_close(ortcrypt_session *session);
 
 /*
- * Prepares the caller's own `session_options` for a variant: decrypted initializers are added and the EPContext read
- * callback is set. The EP is the caller's to append. Keep *inputs open until the session made from it was released:
- * ORT reads the buffers while the session is created, and on some routes for as long as it lives.
+ * Prepares the caller's own `session_options` for a variant: the EPContext read callback is set; decrypted weights go into the model
+ * (ortcrypt_inputs_model), where ORT has no reason to look for files and keeps no address of ours. From 2 GiB on no model can hold
+ * them: then they are added to the options, and ORT copies them while the session is created. The EP is the caller's to append.
+ * Keep *inputs open until the session was created; a session that lives on after ortcrypt_inputs_close runs as before.
+ * Costs what ORT's own copy costs: model and weights are there twice until ortcrypt_inputs_close. ortcrypt_session_open does with once.
+ * ORTCRYPT_E_UNSUPPORTED for a weightless variant: its weights must outlive the session.
  */
 ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_inputs_open(ortcrypt_inputs **inputs, ortcrypt_runtime *runtime,
                                                                     ortcrypt_bundle *bundle,

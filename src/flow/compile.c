@@ -131,7 +131,7 @@ ortcrypt_status oc_output_compile(ortcrypt_output *output, ortcrypt_error *err)
     OrtSessionOptions *options = NULL;
     oc_region model = {0};
     size_t model_len = 0;
-    bool direct = false;
+    bool direct = true;
 
     ortcrypt_status st = check_embed(output, err);
     if (st == ORTCRYPT_OK) {

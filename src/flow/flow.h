@@ -77,16 +77,20 @@ struct ortcrypt_inputs {
     oc_region source; /* of a weightless variant: ORT and the EP use it for as long as the session lives */
     size_t source_len;
     bool direct; /* ORT uses the buffers of `supply` for as long as the session lives */
+    bool own;    /* the session is the application's, which may close this before it */
     oc_load_plan plan;
     pthread_mutex_t lock;  /* guards `failed` and `failure`: the callback runs on the EP's threads */
     bool failed;
     ortcrypt_error failure; /* of the first read callback that failed: ORT would keep its words only */
 };
 
-/* Scans and checks the variant, decrypts what `options` must be given, and sets the read callback. The model is not read. */
+/*
+ * Scans and checks the variant, decrypts what `options` must be given, and sets the read callback. The model is not read. `own`: for a
+ * session of the application's, so that ORT gets no buffer it would use after it was created.
+ */
 ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, ortcrypt_bundle *bundle,
-                              const oc_variant *variant, OrtSessionOptions *options, const ortcrypt_monitor *monitor,
-                              ortcrypt_error *err);
+                              const oc_variant *variant, bool own, OrtSessionOptions *options,
+                              const ortcrypt_monitor *monitor, ortcrypt_error *err);
 ortcrypt_status oc_inputs_read_model(ortcrypt_inputs *inputs, const char *why, const ortcrypt_monitor *monitor,
                                      ortcrypt_error *err);
 /* ORTCRYPT_OK, or the first failure of a read callback. */

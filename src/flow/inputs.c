@@ -11,12 +11,16 @@ static ortcrypt_status plan_files(ortcrypt_inputs *inputs, ortcrypt_error *err)
 {
     const oc_variant *const variant = inputs->variant;
     const oc_manifest *const manifest = oc_bundle_manifest(inputs->bundle);
-    const char *const why = inputs->direct ? "this runtime uses the buffers in place"
-                            : oc_supply_aligned(inputs->supply)
-                                ? "this runtime copies the buffers while the session is created"
-                                : "a tensor does not begin at a multiple of its element size, so the buffers are copied";
+    const char *why = "a tensor does not begin at a multiple of its element size, so the buffers are copied";
     ortcrypt_status st = ORTCRYPT_OK;
 
+    if (inputs->direct) {
+        why = "this runtime uses the buffers in place";
+    } else if (inputs->own) {
+        why = "copied while the session is created: the application may close this before its session";
+    } else if (oc_supply_aligned(inputs->supply)) {
+        why = "this runtime copies the buffers while the session is created";
+    }
     if (inputs->source_len != 0) {
         st = oc_load_plan_add(&inputs->plan,
                               (oc_load_entry){OC_ROLE_MODEL, "source", inputs->source_len, "source model buffer",
@@ -73,9 +77,33 @@ static ortcrypt_status set_read_callback(ortcrypt_inputs *inputs, OrtSessionOpti
                         err, "the read callback");
 }
 
+/*
+ * An application's own session: nobody tells us when it ends, so ORT must keep nothing of ours. The weights go back into the model;
+ * from 2 GiB on, where no model can hold them, ORT copies them while it creates the session.
+ */
+static ortcrypt_status supply_files(ortcrypt_inputs *inputs, OrtSessionOptions *options, const ortcrypt_monitor *monitor,
+                                    ortcrypt_error *err)
+{
+    ortcrypt_error reason = ORTCRYPT_ERROR_INIT;
+    ortcrypt_status st = ORTCRYPT_OK;
+
+    if (inputs->own && inputs->supply->file_count != 0) {
+        st = oc_supply_put_back(inputs->supply, &reason);
+        if (st != ORTCRYPT_E_LIMIT) {
+            if (st != ORTCRYPT_OK && err != NULL) {
+                *err = reason;
+            }
+            return st;
+        }
+    }
+    inputs->direct = !inputs->own;
+    st = oc_supply_load(inputs->supply, monitor, err);
+    return st == ORTCRYPT_OK ? oc_supply_add(inputs->supply, inputs->runtime, options, &inputs->direct, err) : st;
+}
+
 ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, ortcrypt_bundle *bundle,
-                              const oc_variant *variant, OrtSessionOptions *options, const ortcrypt_monitor *monitor,
-                              ortcrypt_error *err)
+                              const oc_variant *variant, bool own, OrtSessionOptions *options,
+                              const ortcrypt_monitor *monitor, ortcrypt_error *err)
 {
     ortcrypt_inputs *inputs = calloc(1, sizeof(*inputs));
 
@@ -86,14 +114,12 @@ ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, 
     inputs->runtime = runtime;
     inputs->bundle = bundle;
     inputs->variant = variant;
+    inputs->own = own;
     oc_runtime_hold(runtime);
     oc_bundle_hold(bundle);
     ortcrypt_status st = oc_supply_open(&inputs->supply, bundle, variant, err);
     if (st == ORTCRYPT_OK) {
-        st = oc_supply_load(inputs->supply, monitor, err);
-    }
-    if (st == ORTCRYPT_OK) {
-        st = oc_supply_add(inputs->supply, runtime, options, &inputs->direct, err);
+        st = supply_files(inputs, options, monitor, err);
     }
     if (st == ORTCRYPT_OK) {
         st = set_read_callback(inputs, options, err);
@@ -156,14 +182,22 @@ ortcrypt_status ortcrypt_inputs_open(ortcrypt_inputs **inputs, ortcrypt_runtime 
     if (st == ORTCRYPT_OK) {
         st = oc_choose(&choice, runtime, bundle, &o, err);
     }
+    if (st == ORTCRYPT_OK && oc_weightless_variant(choice.variant)) {
+        (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "variant %s is weightless: its weights must stay in memory as long as the session, and nobody tells when an application's own one ends",
+                      choice.variant->id);
+        oc_hint(err, "open it with ortcrypt_session_open");
+        return ORTCRYPT_E_UNSUPPORTED;
+    }
     if (st == ORTCRYPT_OK) {
         st = oc_options_guard(runtime, session_options, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_inputs_new(&made, runtime, bundle, choice.variant, session_options, o.monitor, err);
+        st = oc_inputs_new(&made, runtime, bundle, choice.variant, true, session_options, o.monitor, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_inputs_read_model(made, "the application creates the session", o.monitor, err);
+        st = oc_inputs_read_model(made, made->supply->put_back != NULL ? "the application creates the session: the weights are inside"
+                                                                       : "the application creates the session",
+                                  o.monitor, err);
     }
     if (st == ORTCRYPT_OK) {
         *inputs = made;

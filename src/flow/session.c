@@ -136,7 +136,7 @@ static ortcrypt_status load(ortcrypt_session *session, ortcrypt_runtime *runtime
                                   o->ep_option_count, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_inputs_new(&session->inputs, runtime, bundle, choice->variant, ort_options, o->monitor, err);
+        st = oc_inputs_new(&session->inputs, runtime, bundle, choice->variant, false, ort_options, o->monitor, err);
     }
     if (st == ORTCRYPT_OK) {
         st = create(session, choice->ep, ort_options, o->monitor, err);

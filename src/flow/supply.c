@@ -104,6 +104,7 @@ void oc_supply_free(oc_supply *supply)
     if (supply->onnx != NULL) {
         oc_onnx_model_free(supply->onnx);
     }
+    oc_put_back_free(supply->put_back);
     free(supply->files);
     free(supply->edits);
     free(supply);
@@ -161,7 +162,7 @@ ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *r
 {
     const OrtApi *const api = ortcrypt_runtime_api(runtime);
     const size_t count = supply->file_count;
-    const bool in_place = oc_runtime_minor(runtime) >= DIRECT_MINOR && count != 0 && oc_supply_aligned(supply);
+    const bool in_place = *direct && oc_runtime_minor(runtime) >= DIRECT_MINOR && count != 0 && oc_supply_aligned(supply);
     const char **names = calloc(count + 1, sizeof(*names));
     char **buffers = calloc(count + 1, sizeof(*buffers));
     size_t *lens = calloc(count + 1, sizeof(*lens));
@@ -191,16 +192,6 @@ out:
     free(buffers);
     free(lens);
     return st;
-}
-
-/* Two sinks of the rewriter: one that counts, one that fills a region. */
-static ortcrypt_status count_bytes(void *state, const void *data, size_t len, ortcrypt_error *err)
-{
-    (void)state;
-    (void)data;
-    (void)len;
-    (void)err;
-    return ORTCRYPT_OK;
 }
 
 typedef struct fill {
@@ -242,7 +233,7 @@ ortcrypt_status oc_supply_model(const oc_supply *supply, oc_region *region, size
     ortcrypt_status st = ORTCRYPT_OK;
 
     if (supply->edit_count != 0) {
-        st = rewrite(supply, count_bytes, NULL, &model_len, err);
+        st = rewrite(supply, NULL, NULL, &model_len, err);
     }
     if (st == ORTCRYPT_OK) {
         st = oc_len(model_len, SIZE_MAX / 2, "the model", &made_len, err);

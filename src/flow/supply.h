@@ -1,7 +1,8 @@
 /*
  * flow/supply.h: what a variant's model needs from outside itself, checked before ONNX Runtime sees anything, and given to it.
  *
- * Call order: oc_supply_open (scans, checks the cover) -> oc_supply_load -> oc_supply_add -> model region or feed -> free.
+ * Call order: oc_supply_open (scans, checks the cover) -> oc_supply_load -> oc_supply_add -> model region or feed -> free;
+ * or _open -> oc_supply_put_back -> model region or feed -> free.
  * The supply owns the scan and the decrypted regions; bundle and variant must outlive it.
  */
 #ifndef OC_FLOW_SUPPLY_H
@@ -23,8 +24,9 @@ typedef struct oc_supply {
     const oc_variant *variant;
     const oc_asset *model;
     oc_onnx_model *onnx;
-    oc_onnx_edit *edits; /* locations that begin with "./": before 1.31 ORT never finds those in memory */
+    oc_onnx_edit *edits; /* locations that begin with "./": before 1.31 ORT never finds those in memory; or all, put back */
     size_t edit_count;
+    struct oc_put_back *put_back; /* what the edits read from, once the weights are back in the model */
     oc_supply_file *files; /* the parts that external tensors refer to, each once */
     size_t file_count;
 } oc_supply;
@@ -32,11 +34,19 @@ typedef struct oc_supply {
 ortcrypt_status oc_supply_open(oc_supply **out, ortcrypt_bundle *bundle, const oc_variant *variant, ortcrypt_error *err);
 void oc_supply_free(oc_supply *supply); /* wipes; NULL is allowed */
 
+/*
+ * Puts the weights of the files back into the model: from here on oc_supply_model and oc_supply_feed give one model with
+ * everything in it, and there are no files. Nothing is decrypted yet. ORTCRYPT_E_LIMIT when that model would have 2 GiB or more; then the
+ * supply is as before.
+ */
+ortcrypt_status oc_supply_put_back(oc_supply *supply, ortcrypt_error *err);
+void oc_put_back_free(struct oc_put_back *put_back); /* NULL is allowed */
+
 /* Decrypts every file into a region of its own. */
 ortcrypt_status oc_supply_load(oc_supply *supply, const ortcrypt_monitor *monitor, ortcrypt_error *err);
 /*
- * Names the regions to the options. ORT reads them until CreateSession or CompileModel returns; *direct: for as long as the
- * session lives.
+ * Names the regions to the options. ORT reads them until CreateSession or CompileModel returns. *direct: in, ORT may use them in
+ * place for as long as the session lives; out, it does.
  */
 ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
                               bool *direct, ortcrypt_error *err);

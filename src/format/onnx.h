@@ -69,7 +69,8 @@ bool oc_onnx_tensor_len(int dtype, const uint64_t *shape, size_t rank, uint64_t 
 
 /*
  * Rewrites a model while streaming it to `push`: each edit replaces one tensor's data. All enclosing length prefixes are
- * recomputed. The result must stay below 2 GiB (ORTCRYPT_E_INPUT). *new_len (may be NULL) receives its length.
+ * recomputed. The result must stay below 2 GiB (ORTCRYPT_E_INPUT). *new_len (may be NULL) receives its length; with `push` NULL
+ * that is all, and no edit's source is read.
  * OC_EDIT_INLINE: data_location/external_data are dropped, raw_data = `length` bytes of edit.source from edit.offset.
  * OC_EDIT_RELOCATE: location, offset and length are replaced by edit.location/offset/length.
  */

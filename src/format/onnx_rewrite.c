@@ -324,7 +324,7 @@ ortcrypt_status oc_onnx_rewrite(const oc_onnx_model *model, const oc_source *sou
         st = oc_fail(err, ORTCRYPT_E_INPUT, "the model would grow to %" PRIu64 " bytes, and an ONNX model must stay below 2 GiB",
                      len);
     }
-    if (st == ORTCRYPT_OK) {
+    if (st == ORTCRYPT_OK && push != NULL) {
         r.out = malloc(OUT_LEN);
         st = r.out == NULL ? oc_fail_memory(err, OUT_LEN, "the new model's buffer") : emit(&r, err);
     }

@@ -1,7 +1,7 @@
 /*
  * Closing in a wrong order: an error or nothing at all, never a crash and never another result. Worth most under the address
- * sanitizer. What ONNX Runtime itself holds cannot be known: an OrtSession of the application's own must not be run after its
- * ortcrypt_inputs were closed (session.h says so), but it may still be released.
+ * sanitizer. Also what ONNX Runtime itself holds: an OrtSession of the application's own runs on after its ortcrypt_inputs were
+ * closed.
  */
 #include "test_flow_bed.h"
 
@@ -165,9 +165,40 @@ static void inputs_before_own_session(void **state)
         own o = own_open(&b, bundle, i % 2 == 0);
         assert_runs(&b, o.session, "own session");
         ortcrypt_inputs_close(o.inputs);
+        assert_runs(&b, o.session, "after its inputs were closed");
         close_bundle(bundle);
+        assert_runs(&b, o.session, "after the bundle was closed");
         api->ReleaseSession(o.session);
         api->ReleaseSessionOptions(o.options);
+        bed_close(&b);
+    }
+}
+
+/* Session options that were prepared once are good for another session: nothing in them leads to freed weights. */
+static void inputs_before_second_session(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < RIG_VERSION_COUNT; i++) {
+        bed b;
+        const void *model = NULL;
+        size_t model_len = 0;
+        OrtSession *second = NULL;
+        bed_open(&b, rig_versions[i], &external_model);
+        const OrtApi *const api = ortcrypt_runtime_api(b.runtime);
+        ortcrypt_bundle *const bundle = bed_bundle(&b);
+        own o = own_open(&b, bundle, true);
+        ortcrypt_inputs_model(o.inputs, &model, &model_len);
+        void *const kept = malloc(model_len);
+        assert_non_null(kept);
+        memcpy(kept, model, model_len);
+        ortcrypt_inputs_close(o.inputs);
+        close_bundle(bundle);
+        assert_null(api->CreateSessionFromArray(ortcrypt_runtime_env(b.runtime), kept, model_len, o.options, &second));
+        assert_runs(&b, second, "a second session, made after the inputs were closed");
+        api->ReleaseSession(second);
+        api->ReleaseSession(o.session);
+        api->ReleaseSessionOptions(o.options);
+        free(kept);
         bed_close(&b);
     }
 }
@@ -356,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bundle_and_runtime_before_session), cmocka_unit_test(keyring_first_bundle_last),
         cmocka_unit_test(bundle_and_runtime_before_inputs),  cmocka_unit_test(inputs_before_own_session),
+        cmocka_unit_test(inputs_before_second_session),
         cmocka_unit_test(output_after_its_commit),           cmocka_unit_test(output_without_commit),
         cmocka_unit_test(keyring_before_commit),             cmocka_unit_test(nothing_is_closed),
     };

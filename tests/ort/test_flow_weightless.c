@@ -185,6 +185,30 @@ static void source_is_authenticated(void **state)
     bed_close(&b);
 }
 
+/* Nobody tells when an application's own session ends, and its weights would have to stay until then. */
+static void own_session_is_refused(void **state)
+{
+    static const wanted w = {"all", false, true, false};
+    const rig_model spec = {.external = true};
+    const ortcrypt_session_options run = {.struct_size = sizeof(run), .ep = EP, .variant = "one"};
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    ortcrypt_inputs *inputs = NULL;
+    OrtSessionOptions *options = NULL;
+    bed b;
+
+    (void)state;
+    bed_open(&b, "1.32.0", &spec);
+    compile_one(&b, &w, "one");
+    ortcrypt_bundle *const bundle = bed_bundle(&b);
+    assert_null(ortcrypt_runtime_api(b.runtime)->CreateSessionOptions(&options));
+    assert_st(ortcrypt_inputs_open(&inputs, b.runtime, bundle, options, &run, &err), &err, ORTCRYPT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "variant one is weightless"));
+    assert_null(inputs);
+    ortcrypt_runtime_api(b.runtime)->ReleaseSessionOptions(options);
+    close_bundle(bundle);
+    bed_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +227,7 @@ int main(void)
         cmocka_unit_test(none_is_refused),
         cmocka_unit_test(old_runtimes_are_refused),
         cmocka_unit_test(source_is_authenticated),
+        cmocka_unit_test(own_session_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
