@@ -99,9 +99,9 @@ def venv_make():
     stamp_write("venv-python", sys.version)
 
 
-def wheel(package, version, hashes, *platform_options):
-    """Path of a wheel with one of the pinned hashes, from the cache or the registry."""
-    pattern = os.path.join(WHEELS, package.replace("-", "_") + "-" + version + "-*.whl")
+def wheel(package, version, hashes, *platform_options, machine=""):
+    """Path of a wheel (of `machine`, for code) with one of the pinned hashes, from the cache or the registry."""
+    pattern = os.path.join(WHEELS, package.replace("-", "_") + "-" + version + "-*" + machine + ".whl")
     for path in sorted(glob.glob(pattern)):
         if sha256(path) in hashes:
             return path
@@ -166,7 +166,8 @@ def setup_runtime(version, hashes, machine=None):
     mark = " ".join(hashes)
     if stamp_is(name, mark) and os.path.exists(library):
         return
-    path = wheel("onnxruntime", version, hashes, *RUNTIME_WHEEL, *manylinux("2_28", "2_27", machine=machine or os.uname().machine))
+    machine = machine or os.uname().machine
+    path = wheel("onnxruntime", version, hashes, *RUNTIME_WHEEL, *manylinux("2_28", "2_27", machine=machine), machine=machine)
     new = scratch_folder(folder)
     with zipfile.ZipFile(path) as archive:
         with archive.open("onnxruntime/capi/libonnxruntime.so." + version) as source:
@@ -175,6 +176,29 @@ def setup_runtime(version, hashes, machine=None):
     replace_folder(new, folder)
     stamp_write(name, mark)
     say("ONNX Runtime " + version + " is in " + os.path.relpath(folder, ROOT))
+
+
+def setup_ep(name, pin):
+    """A real EP's plugin library and what it loads: build/deps/eps/NAME, in the wheel's own folders."""
+    folder = os.path.join(DEPS, "eps", name)
+    mark = json.dumps(pin)
+    if stamp_is("ep-" + name, mark) and os.path.isdir(folder):
+        return
+    if os.uname().machine != pin["machine"]:
+        say(pin["package"] + " is left out: there is one for " + pin["machine"] + " alone")
+        return
+    path = wheel(pin["package"], pin["version"], pin["sha256"], *RUNTIME_WHEEL, *manylinux(pin["glibc"]))
+    new = scratch_folder(folder)
+    with zipfile.ZipFile(path) as archive:
+        for inside in archive.namelist():
+            if any(fnmatch.fnmatchcase(inside, pattern) for pattern in pin["files"]):
+                out = os.path.join(new, inside)
+                os.makedirs(os.path.dirname(out), exist_ok=True)
+                with archive.open(inside) as source, open(out, "wb") as file:
+                    shutil.copyfileobj(source, file)
+    replace_folder(new, folder)
+    stamp_write("ep-" + name, mark)
+    say(pin["package"] + " " + pin["version"] + " is in " + os.path.relpath(folder, ROOT))
 
 
 def setup_models(pins):
@@ -260,24 +284,48 @@ def setup_test_models():
     stamp_write("testmodels", mark)
 
 
-def main():
+def setup_fixed_models(pins):
+    """The PP-OCR models with fixed dimensions, which EPs that need them take whole."""
+    script = os.path.join(ROOT, "tests", "models", "fix_shapes.py")
+    if not os.path.exists(script):
+        return
+    folder = os.path.join(DEPS, "models")
+    mark = sha256(script) + json.dumps(pins)
+    if stamp_is("fixed-models", mark) and glob.glob(os.path.join(folder, "*_fixed.onnx")):
+        return
+    say("fixing dimensions of models")
+    environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", ORT_DISABLE_TELEMETRY="1")
+    run([VENV_PYTHON, script, folder], "fix_shapes.log", "the models' dimensions could not be fixed", env=environment)
+    stamp_write("fixed-models", mark)
+
+
+def arguments_parse(pins):
     parser = argparse.ArgumentParser(prog="tools/setup", description="fetches what build, tests and demo need")
-    parser.add_argument("--runtime", action="append", default=[], metavar="VERSION",
-                        help="fetch this ONNX Runtime as well (one of tools/pins.json)")
+    parser.add_argument("--runtime", action="append", default=[], metavar="VERSION", choices=[*pins["runtimes"], "all"],
+                        help="fetch this ONNX Runtime as well: one of tools/pins.json, or all")
+    parser.add_argument("--ep", action="append", default=[], metavar="NAME", choices=list(pins["eps"]),
+                        help="fetch this execution provider as well: " + ", ".join(pins["eps"]))
+    parser.add_argument("--eps", action="store_true", help="fetch all of these execution providers")
     arguments = parser.parse_args()
+    runtimes = list(pins["runtimes"]) if "all" in arguments.runtime else arguments.runtime
+    return runtimes, list(pins["eps"]) if arguments.eps else arguments.ep
+
+
+def main():
     with open(os.path.join(ROOT, "tools", "pins.json"), encoding="utf-8") as file:
         pins = json.load(file)
-    for version in arguments.runtime:
-        if version not in pins["runtimes"]:
-            raise SetupError("ONNX Runtime " + version + " is not pinned; known are " + ", ".join(pins["runtimes"]))
+    runtimes, eps = arguments_parse(pins)
     os.makedirs(DEPS, exist_ok=True)
     setup_headers(pins["headers"])
     setup_venv()
-    for version in [*pins["default_runtimes"], *arguments.runtime]:
+    for version in dict.fromkeys([*pins["default_runtimes"], *runtimes]):
         setup_runtime(version, pins["runtimes"][version])
+    for name in dict.fromkeys(eps):
+        setup_ep(name, pins["eps"][name])
     setup_models(pins["models"])
     setup_vectors(pins["vectors"])
     setup_test_models()
+    setup_fixed_models(pins["models"])
 
 
 if __name__ == "__main__":
