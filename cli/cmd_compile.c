@@ -15,6 +15,20 @@ static ortcrypt_rewrite rewrite_from(const char *text)
     return text != NULL && strcmp(text, "append") == 0 ? ORTCRYPT_REWRITE_APPEND : ORTCRYPT_REWRITE_SAME;
 }
 
+static ortcrypt_optimize optimize_from(const char *text)
+{
+    static const char *const names[] = {[ORTCRYPT_OPTIMIZE_NONE] = "none",
+                                        [ORTCRYPT_OPTIMIZE_BASIC] = "basic",
+                                        [ORTCRYPT_OPTIMIZE_EXTENDED] = "extended",
+                                        [ORTCRYPT_OPTIMIZE_ALL] = "all"};
+    for (unsigned i = ORTCRYPT_OPTIMIZE_NONE; text != NULL && i <= ORTCRYPT_OPTIMIZE_ALL; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            return (ortcrypt_optimize)i;
+        }
+    }
+    return ORTCRYPT_OPTIMIZE_DEFAULT;
+}
+
 static void print_result(const ortcrypt_compile_result *result, const char *runtime_version, const char *ep, const char *path)
 {
     char size[24];
@@ -66,7 +80,8 @@ static ortcrypt_compile_options options_from(cli_context *context, const cli_ep 
                                       .out_path = cli_args_value(args, OPT_OUTPUT),
                                       .open = open,
                                       .monitor = &context->monitor,
-                                      .weightless = cli_args_has(args, OPT_WEIGHTLESS)};
+                                      .weightless = cli_args_has(args, OPT_WEIGHTLESS),
+                                      .optimize = optimize_from(cli_args_value(args, OPT_OPTIMIZE))};
 }
 
 ortcrypt_status cmd_compile(cli_context *context, ortcrypt_error *err)

@@ -50,6 +50,7 @@ typedef enum cli_option_id {
     OPT_VARIANT,
     OPT_EMBED,
     OPT_WEIGHTLESS,
+    OPT_OPTIMIZE,
     OPT_ALLOW_NONE_COMPILED,
     OPT_NO_LOAD_CHECK,
     OPT_REWRITE,

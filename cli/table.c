@@ -77,6 +77,9 @@ const cli_option CLI_OPTIONS[] = {
     {OPT_WEIGHTLESS, "weightless", 0, VALUE_NONE, NULL, NULL, false, "Compiling", CLI_COMPILE,
      "Leave the weights in the source variant instead of compiling them in (ONNX Runtime 1.29 on, where the execution provider can). They "
      "are decrypted at every load and stay in memory as long as the session."},
+    {OPT_OPTIMIZE, "optimize", 0, VALUE_CHOICE, "none|basic|extended|all", "none|basic|extended|all", false, "Compiling", CLI_COMPILE,
+     "What ONNX Runtime's optimizer does before the execution provider sees the graph. Default: nothing. Some execution providers take a "
+     "graph whole only after 'basic' (QNN does)."},
     {OPT_REWRITE, "rewrite", 0, VALUE_CHOICE, "same|replace|append", "same|replace|append", false, "Compiling", CLI_COMPILE,
      "What a second write of the same name means: accepted when its bytes are the same (default), the last one counts, or bytes are "
      "appended (for an execution provider that documents chunks)."},

@@ -25,6 +25,15 @@ typedef enum ortcrypt_rewrite {
     ORTCRYPT_REWRITE_APPEND = 2   /* for an EP that documents chunks: bytes are appended */
 } ortcrypt_rewrite;
 
+/* What ORT's graph optimizer does before the EP sees the graph. */
+typedef enum ortcrypt_optimize {
+    ORTCRYPT_OPTIMIZE_DEFAULT = 0, /* what ORT does when it is not told: nothing */
+    ORTCRYPT_OPTIMIZE_NONE = 1,
+    ORTCRYPT_OPTIMIZE_BASIC = 2, /* folds constants and drops what does nothing; some EPs take a graph whole only so */
+    ORTCRYPT_OPTIMIZE_EXTENDED = 3,
+    ORTCRYPT_OPTIMIZE_ALL = 4
+} ortcrypt_optimize;
+
 typedef struct ortcrypt_compile_options {
     size_t struct_size;
     const char *variant; /* id the new variant gets (1 to 64 of [A-Za-z0-9._-]); NULL: made from the EP's name */
@@ -48,6 +57,7 @@ typedef struct ortcrypt_compile_options {
      * ModelCompilationOptions_SetWeightlessEnabled and, before, SessionOptionsSetWeightlessSourceModelBuffer with the source model.
      */
     bool weightless;
+    ortcrypt_optimize optimize;
 } ortcrypt_compile_options;
 
 typedef struct ortcrypt_compile_result {

@@ -71,6 +71,23 @@ static ortcrypt_status set_callbacks(ortcrypt_output *output, OrtModelCompilatio
     return st;
 }
 
+static ortcrypt_status set_optimize(const ortcrypt_output *output, OrtModelCompilationOptions *compile, ortcrypt_error *err)
+{
+    static const GraphOptimizationLevel levels[] = {
+        [ORTCRYPT_OPTIMIZE_NONE] = ORT_DISABLE_ALL,
+        [ORTCRYPT_OPTIMIZE_BASIC] = ORT_ENABLE_BASIC,
+        [ORTCRYPT_OPTIMIZE_EXTENDED] = ORT_ENABLE_EXTENDED,
+        [ORTCRYPT_OPTIMIZE_ALL] = ORT_ENABLE_ALL,
+    };
+    if (output->options.optimize == ORTCRYPT_OPTIMIZE_DEFAULT) {
+        return ORTCRYPT_OK;
+    }
+    return oc_ort_check(output->runtime,
+                        oc_runtime_compile_api(output->runtime)->ModelCompilationOptions_SetGraphOptimizationLevel(
+                            compile, levels[output->options.optimize]),
+                        err, "compile options");
+}
+
 /* Seen on 1.30 and 1.32, with files as with buffers: constants of 128 bytes or more in the body of a node that stays. */
 static ortcrypt_status explain(const ortcrypt_output *output, const ortcrypt_error *failure, ortcrypt_error *err)
 {
@@ -102,6 +119,9 @@ static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *opt
     }
     if (st == ORTCRYPT_OK) {
         st = set_callbacks(output, compile, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = set_optimize(output, compile, err);
     }
     if (st == ORTCRYPT_OK) {
         st = oc_ort_check(output->runtime, c->CompileModel(env, compile), &failure, "ONNX Runtime does not compile this model");

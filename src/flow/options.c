@@ -40,6 +40,9 @@ ortcrypt_status oc_compile_options_read(ortcrypt_compile_options *out, const ort
     if (st == ORTCRYPT_OK && (unsigned)out->rewrite > ORTCRYPT_REWRITE_APPEND) {
         return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_compile_options.rewrite is none of its values");
     }
+    if (st == ORTCRYPT_OK && (unsigned)out->optimize > ORTCRYPT_OPTIMIZE_ALL) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_compile_options.optimize is none of its values");
+    }
     return st == ORTCRYPT_OK ? check_pairs(out->ep_option_keys, out->ep_option_values, out->ep_option_count, err) : st;
 }
 

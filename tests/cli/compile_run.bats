@@ -330,3 +330,23 @@ leaves_nothing() { # RUNTIME
     check_failed 1 'text.onnx'
     [ "$(grep -c . <<<"$stderr")" -le 2 ]
 }
+
+# A transposed constant: the optimizer folds it from 'basic' on, and the engine has a node less.
+optimized() {
+    local model=$ORTCRYPT_DEPS/testmodels/fold_transpose/fold_transpose.onnx
+    make_bundle "$1" "$model"
+    for level in default none basic extended all; do
+        local option="--optimize $level"
+        [ $level != default ] || option=
+        ortcrypt compile "$1" -i "$KEY" --ep OrtcryptReference --variant $level $option --json >$level.json
+        ortcrypt run "$1" -i "$KEY" --ep OrtcryptReference --variant $level --random 1 --compare "$model" >/dev/null
+    done
+    # default and none keep the Transpose; the others do not
+    jq -es '(map(.blob_bytes)) as [$default, $none, $basic, $extended, $all] | $default == $none and $basic < $none and $extended == $basic and $all == $basic' \
+        default.json none.json basic.json extended.json all.json
+}
+@test "--optimize: what the optimizer does before the execution provider sees the graph" {
+    ORTCRYPT_ORT=$OLD_RUNTIME optimized old
+    ORTCRYPT_ORT=$NEW_RUNTIME optimized new
+    fails 2 "optimize" compile new -i "$KEY" --ep OrtcryptReference --optimize most
+}
