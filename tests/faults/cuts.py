@@ -1,4 +1,6 @@
 """A command that is killed, stopped by Ctrl-C, or loses its power: what is there afterwards, and what a second run makes of it."""
+import glob
+import json
 import os
 
 from replay import Disk, trees, write_tree
@@ -9,6 +11,8 @@ SOURCE_ASSETS, COMPILED_ASSETS = 3, 5
 
 class Command:
     """One command under test. `before`: the folder it starts in; `makes`: the bundle that is old or new afterwards."""
+
+    durable = True  # what it said to have done survives a power cut
 
     def __init__(self, rig, name, argv, before, makes, assets):
         self.rig, self.name, self.argv, self.before, self.makes, self.assets = rig, name, argv, before, makes, assets
@@ -41,6 +45,18 @@ class Command:
         must(done.returncode == want, f"the second run ended with {done.returncode}, not {want}: {done.stderr.strip()[-300:]}")
         self.rig.clean(where, *self.bundles())
 
+    def after_interrupt(self, where, before, ended):
+        state = self.state(where)
+        self.rig.no_plaintext(where)
+        unlocked(where)
+        must(not siblings(where), "a half-made bundle was left")
+        must(not ended or state == "new", "the command ended well and the bundle is the old one")
+        if state == "old":
+            must(files_of(where) == before, f"left behind: {sorted(set(files_of(where)) ^ set(before))}")
+        else:
+            self.rig.clean(where, *self.bundles())
+        return state
+
     def after_cut(self, where):
         state = self.state(where)
         self.others_whole(where)
@@ -51,12 +67,56 @@ class Command:
         return state
 
 
+class Cached(Command):
+    """`run` that compiles just in time. The bundle is only read; "new": the entry in the cache is whole and serves the next run."""
+
+    durable = False  # a cache may be lost: it is made again
+
+    def __init__(self, rig, name, argv, before):
+        super().__init__(rig, name, argv, before, BUNDLE, SOURCE_ASSETS)
+        self.bundle = files_of(os.path.join(before, BUNDLE))
+
+    def entries(self, where):
+        return {path: open(path, "rb").read() for path in glob.glob(os.path.join(where, "cache", "*", "*", "manifest"))}
+
+    def load(self, where):
+        """The command again, to its end. Returns what it says on standard error."""
+        done = self.rig.run(self.argv, where)
+        must(done.returncode == 0, f"the next run ended with {done.returncode}: {done.stderr.strip()[-300:]}")
+        plan = json.loads(done.stdout)["plan"]
+        must((plan["from"], plan["kind"]) == ("cache", "compiled"), f"the next run loaded {plan['kind']} from {plan['from']}")
+        return done.stderr
+
+    def after_cut(self, where):
+        must(files_of(os.path.join(where, BUNDLE)) == self.bundle, "the bundle was changed")
+        self.rig.no_plaintext(where)
+        unlocked(where)
+        for path in glob.glob(os.path.join(where, "cache", "*", "*")):
+            unlocked(os.path.dirname(path))
+        before = self.entries(where)
+        self.load(where)
+        after = self.entries(where)
+        must(len(after) == 1, f"{len(after)} entries in the cache")
+        said = self.load(where)
+        must(said == "" and self.entries(where) == after, f"an entry that was just made did not serve: {said}")
+        must(os.listdir(os.path.join(where, "home")) == [], "something was written to the home folder")
+        left = glob.glob(os.path.join(where, "cache", "*", "*", "tmp", "*")) + glob.glob(os.path.join(where, "cache", "*", "*.tmp-*"))
+        must(not left, f"left in the cache: {left}")
+        return "new" if before == after else "old"
+
+    def after_interrupt(self, where, before, ended):
+        state = self.after_cut(where)
+        must(not ended or state == "new", "the command ended well and made no entry")
+        return state
+
+
 def commands(rig):
     made = rig.folder()
     rig.run(rig.encrypt(), made, 0)
     return [Command(rig, "encrypt", rig.encrypt(), None, BUNDLE, SOURCE_ASSETS),
             Command(rig, "compile", rig.compile(), made, BUNDLE, COMPILED_ASSETS),
-            Command(rig, "compile -o", rig.compile("-o", SECOND), made, SECOND, COMPILED_ASSETS)]
+            Command(rig, "compile -o", rig.compile("-o", SECOND), made, SECOND, COMPILED_ASSETS),
+            Cached(rig, "run with a cache", rig.run_cached(), made)]
 
 
 def kill_points(command, every):
@@ -85,17 +145,7 @@ def interrupted(command, n):
     before = files_of(where)
     done = rig.run([rig.kill_at, "int", str(n), *command.argv], where)
     must(done.returncode in (0, 1, 130), f"exit code {done.returncode}: {done.stderr.strip()[-300:]}")
-    state = command.state(where)
-    rig.no_plaintext(where)
-    unlocked(where)
-    must(not siblings(where), "a half-made bundle was left")
-    if done.returncode == 0:
-        must(state == "new", "the command ended well and the bundle is the old one")
-    if state == "old":
-        must(files_of(where) == before, f"left behind: {sorted(set(files_of(where)) ^ set(before))}")
-    else:
-        rig.clean(where, *command.bundles())
-    return state, where
+    return command.after_interrupt(where, before, done.returncode == 0), where
 
 
 def power_cuts(command, pool, every):
@@ -117,7 +167,7 @@ def power_cuts(command, pool, every):
         write_tree(tree, there)
         try:
             state = command.after_cut(there)
-            must(not reported or state == "new", "the command had said that it is done, and the bundle is the old one")
+            must(not reported or state == "new" or not command.durable, "the command had said that it is done, and the bundle is the old one")
         except Lost as lost:
             raise Lost(f"{at}: {lost} (tree in {there})") from None
         return cuts, state, there

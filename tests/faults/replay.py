@@ -147,7 +147,8 @@ def write_tree(tree, root):
         if data is None:
             os.mkdir(where)
         else:
-            with open(where, "wb") as file:
+            # 0600 as everything of ours is made: a file has its mode from the moment that it has a name
+            with open(os.open(where, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(data)
 
 

@@ -77,6 +77,10 @@ class Rig:
     def compile(self, *more):
         return [self.ortcrypt, "compile", BUNDLE, "-i", self.key, "--ep", "OrtcryptReference", *more]
 
+    def run_cached(self):
+        return [self.ortcrypt, "run", BUNDLE, "-i", self.key, "--ep", "OrtcryptReference", "--cache", "cache", "--machine-key",
+                "machine.key", "--random", "1", "--explain", "--json"]
+
     def reader(self, bundle=BUNDLE):
         return [self.ortcrypt, "verify", bundle, "-i", self.key, "--json"]
 
