@@ -15,8 +15,8 @@ static const size_t getters[OC_TABLE_COUNT] = {
     [OC_TABLE_INTEROP] = OC_SLOT(OrtApi, GetInteropApi),
 };
 
-/* The runtime's own table; NULL: it has none. */
-static const void *real_table(const oc_interpose *interpose, oc_table table)
+/* The runtime's own table; NULL: it has none. `minor`: of the runtime, as far as its tables are known. */
+static const void *real_table(const oc_interpose *interpose, oc_table table, unsigned minor)
 {
     const OrtApi *const api = interpose->real;
     switch (table) {
@@ -29,7 +29,7 @@ static const void *real_table(const oc_interpose *interpose, oc_table table)
     case OC_TABLE_EDITOR:
         return api->GetModelEditorApi();
     case OC_TABLE_INTEROP:
-        return oc_slot_count(OC_TABLE_INTEROP, interpose->minor) != 0 ? api->GetInteropApi() : NULL;
+        return oc_slot_count(OC_TABLE_INTEROP, minor) != 0 ? api->GetInteropApi() : NULL;
     case OC_TABLE_COUNT:
     default:
         return NULL;
@@ -46,7 +46,7 @@ static bool copy_table(oc_interpose *interpose, oc_table table, unsigned minor)
     const size_t present = oc_slot_count(table, minor);
     const size_t offered = oc_slot_count(table, interpose->api_version);
     const size_t count = present > offered ? present : offered;
-    const void *const real = real_table(interpose, table);
+    const void *const real = real_table(interpose, table, minor);
     if (count == 0 || (real == NULL && present != 0)) {
         return true;
     }
