@@ -105,21 +105,17 @@ static bool same_options(const oc_variant *variant, const ortcrypt_session_optio
  * Stricter than for a bundle's variants, since compiling again is what a cache is for: everything that was recorded must be as it is
  * here, and the EP must not have second thoughts.
  */
-static ortcrypt_status fits(bool *out, const oc_cache *cache, const oc_variant *variant, ortcrypt_error *err)
+static bool fits(const oc_cache *cache, const oc_variant *variant)
 {
     const OrtApi *const api = ortcrypt_runtime_api(cache->runtime);
     const char *const version = api->GetKeyValue(api->EpDevice_EpMetadata(cache->choice.device), "version");
-    OrtCompiledModelCompatibility judgement = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
 
-    *out = false;
     if (!same_text(variant->kind, "compiled") || !same_text(variant->ep, cache->choice.ep) || !same_text(variant->ep_version, version) ||
         !same_text(variant->runtime, ortcrypt_runtime_version(cache->runtime)) || !same_options(variant, cache->options)) {
-        return ORTCRYPT_OK;
+        return false;
     }
-    const ortcrypt_status st = oc_judge(&judgement, cache->runtime, cache->choice.device, variant, err);
-    *out = judgement == OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL ||
-           judgement == OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
-    return st;
+    const OrtCompiledModelCompatibility judgement = oc_judge(cache->runtime, cache->choice.device, variant, cache->options->monitor);
+    return judgement == OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL || judgement == OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
 }
 
 /* ORTCRYPT_E_NOT_FOUND when there is no entry or nothing in it fits. */
@@ -127,26 +123,20 @@ static ortcrypt_status find(ortcrypt_bundle **local, const oc_variant **variant,
 {
     ortcrypt_bundle *found = NULL;
 
-    ortcrypt_status st = oc_local_open(&found, cache->path, cache->origin, cache->key.data, err);
+    const ortcrypt_status st = oc_local_open(&found, cache->path, cache->origin, cache->key.data, err);
     if (st != ORTCRYPT_OK) {
         return st;
     }
     const oc_manifest *const manifest = oc_bundle_manifest(found);
-    for (size_t i = manifest->variant_count; i-- > 0;) {
-        bool fit = false;
-        st = fits(&fit, cache, &manifest->variants[i], err);
-        if (st != ORTCRYPT_OK || fit) {
+    *variant = NULL;
+    for (size_t i = manifest->variant_count; i-- > 0 && *variant == NULL;) {
+        if (fits(cache, &manifest->variants[i])) {
             *variant = &manifest->variants[i];
-            break;
         }
-        *variant = NULL;
     }
-    if (st == ORTCRYPT_OK && (manifest->variant_count == 0 || *variant == NULL)) {
-        st = oc_fail(err, ORTCRYPT_E_NOT_FOUND, "the cache has no variant of %s for this runtime", cache->choice.ep);
-    }
-    if (st != ORTCRYPT_OK) {
+    if (*variant == NULL) {
         oc_local_close(found);
-        return st;
+        return oc_fail(err, ORTCRYPT_E_NOT_FOUND, "the cache has no variant of %s for this runtime", cache->choice.ep);
     }
     oc_cache_touch(cache->path);
     *local = found;
@@ -181,6 +171,7 @@ static ortcrypt_status compile(oc_cache *cache, ortcrypt_error *err)
         .ep_option_count = o->ep_option_count,
         .base = o->base,
         .monitor = o->monitor,
+        .optimize = ORTCRYPT_OPTIMIZE_BASIC, /* what an ordinary session does before the EP sees the graph */
     };
     ortcrypt_output *output = NULL;
 

@@ -47,17 +47,22 @@ ortcrypt_status oc_choose_device(const OrtEpDevice **out, ortcrypt_runtime *runt
     return ORTCRYPT_OK;
 }
 
-ortcrypt_status oc_judge(OrtCompiledModelCompatibility *out, const ortcrypt_runtime *runtime, const OrtEpDevice *device,
-                         const oc_variant *variant, ortcrypt_error *err)
+OrtCompiledModelCompatibility oc_judge(const ortcrypt_runtime *runtime, const OrtEpDevice *device, const oc_variant *variant,
+                                       const ortcrypt_monitor *monitor)
 {
-    *out = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
+    OrtCompiledModelCompatibility judgement = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+
     if (device == NULL || variant->compatibility == NULL || variant->compatibility[0] == '\0') {
-        return ORTCRYPT_OK;
+        return judgement;
     }
-    return oc_ort_check(runtime,
-                        ortcrypt_runtime_api(runtime)->GetModelCompatibilityForEpDevices(&device, 1,
-                                                                                        variant->compatibility, out),
-                        err, "compatibility information");
+    if (oc_ort_check(runtime,
+                     ortcrypt_runtime_api(runtime)->GetModelCompatibilityForEpDevices(&device, 1, variant->compatibility, &judgement),
+                     &err, "its answer") != ORTCRYPT_OK) {
+        oc_notice(monitor, "%s does not say whether variant %s runs on this device, so it is tried; %s", variant->ep, variant->id, err.message);
+        return OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
+    }
+    return judgement;
 }
 
 static int judgement_rank(OrtCompiledModelCompatibility judgement)
@@ -133,17 +138,14 @@ static ortcrypt_status choose_compiled(oc_choice *out, ortcrypt_runtime *runtime
     const OrtEpDevice *const device = out->device;
     OrtCompiledModelCompatibility best = OrtCompiledModelCompatibility_EP_UNSUPPORTED;
     const oc_variant *found = NULL;
+    size_t asked = 0; /* what an EP cannot say of one variant it will not of the next: one notice is enough */
 
     for (size_t i = manifest->variant_count; i-- > 0;) {
         const oc_variant *const variant = &manifest->variants[i];
-        OrtCompiledModelCompatibility judgement = OrtCompiledModelCompatibility_EP_NOT_APPLICABLE;
         if (strcmp(variant->kind, "compiled") != 0 || variant->ep == NULL || strcmp(variant->ep, ep) != 0) {
             continue;
         }
-        const ortcrypt_status st = oc_judge(&judgement, runtime, device, variant, err);
-        if (st != ORTCRYPT_OK) {
-            return st;
-        }
+        const OrtCompiledModelCompatibility judgement = oc_judge(runtime, device, variant, asked++ == 0 ? monitor : NULL);
         if (judgement_rank(judgement) == 0) {
             tell_stale(monitor, variant);
         } else if (judgement_rank(judgement) > judgement_rank(best)) {
@@ -182,10 +184,7 @@ static ortcrypt_status choose_named(oc_choice *out, ortcrypt_runtime *runtime, c
         return oc_fail(err, ORTCRYPT_E_INVALID, "variant %s was compiled for %s, not for %s", id, variant->ep, ep);
     }
     if (compiled && out->device != NULL) {
-        const ortcrypt_status st = oc_judge(&judgement, runtime, out->device, variant, err);
-        if (st != ORTCRYPT_OK) {
-            return st;
-        }
+        judgement = oc_judge(runtime, out->device, variant, monitor);
     }
     if (judgement_rank(judgement) == 0) {
         (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "%s says that variant %s does not run on this device", variant->ep, id);

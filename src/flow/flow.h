@@ -38,9 +38,12 @@ ortcrypt_status oc_choose(oc_choice *out, ortcrypt_runtime *runtime, const ortcr
 /* A hint for what ORT says of a variant that another runtime made: from 1.32 on, compiled models are beyond what 1.30 reads. */
 void oc_choice_explain(const oc_variant *variant, const ortcrypt_runtime *runtime, ortcrypt_error *err);
 
-/* ORT's own judgement; not applicable (no information, or no EP here) when there is nothing to ask about. */
-ortcrypt_status oc_judge(OrtCompiledModelCompatibility *out, const ortcrypt_runtime *runtime, const OrtEpDevice *device,
-                         const oc_variant *variant, ortcrypt_error *err);
+/*
+ * ORT's own judgement; not applicable (no information, or no EP here) when there is nothing to ask about, and with a notice when the EP
+ * answers with an error: QNN does for every device but an NPU, its simulator too.
+ */
+OrtCompiledModelCompatibility oc_judge(const ortcrypt_runtime *runtime, const OrtEpDevice *device, const oc_variant *variant,
+                                       const ortcrypt_monitor *monitor);
 
 /* ORTCRYPT_E_UNSUPPORTED, naming the EP and what would help, when its EPContext data would not reach the callbacks. */
 ortcrypt_status oc_route_check(const ortcrypt_runtime *runtime, const char *ep, bool embedded, ortcrypt_error *err);
