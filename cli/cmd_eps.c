@@ -1,6 +1,7 @@
 /* cli/cmd_eps.c: `ortcrypt eps`. Source of the members: the comment at ortcrypt_runtime_describe. */
 #include <string.h>
 
+#include "eps.h"
 #include "report.h"
 #include "runtime.h"
 #include "terminal.h"
@@ -79,6 +80,7 @@ ortcrypt_status cmd_eps(cli_context *context, ortcrypt_error *err)
         json_array_foreach(json_object_get(all, "eps"), index, ep) {
             print_ep(ep);
         }
+        cli_print_functions(json_object_get(all, "functions"));
         json_decref(all);
         ortcrypt_free(text, 0);
     }

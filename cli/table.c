@@ -190,7 +190,8 @@ const cli_verb CLI_VERBS[] = {
      cmd_decrypt},
     {"eps", CLI_EPS, "", 0, "show the runtime, its execution providers and their routes",
      "Loads ONNX Runtime and lists its execution providers and, for each, which way its compiled data takes through the encrypting "
-     "callbacks: native, bridged, or none (then compile refuses it).",
+     "callbacks: native, bridged, or none (then compile refuses it). Then the functions that not every version has: where this one "
+     "has them, how that was checked, and what is lost without them.",
      "$ ortcrypt eps\n"
      "$ ortcrypt eps --ort /opt/onnxruntime/lib/libonnxruntime.so.1.32.0\n"
      "$ ortcrypt eps --ep QNNExecutionProvider=libonnxruntime_providers_qnn.so --json\n",

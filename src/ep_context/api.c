@@ -9,16 +9,22 @@
 
 #include "ep_context/internal.h"
 
-/* Indices of members; source: ORT's headers up to v29, above that the shipped 1.31.1 and 1.32.0 tables. */
-enum {
-    SLOT_API_EXPERIMENTAL = 422, /* OrtApi::GetExperimentalFunction, v28 */
-    SLOT_API_SET_READ = 426,     /* OrtApi, v31 */
-    SLOT_COMPILE_SET_WRITE = 16, /* OrtCompileApi, v31 */
-    SLOT_EP_GET_CONFIG = 74,     /* OrtEpApi, v31, and the three that follow */
-    SLOT_EP_RELEASE_CONFIG = 75,
-    SLOT_EP_GET_READ = 76,
-    SLOT_EP_GET_WRITE = 77
+enum { SLOT_API_EXPERIMENTAL = 422 }; /* OrtApi::GetExperimentalFunction, v28 */
+
+#define FUNCTION(table, name, number, slot) \
+    {#name, #table "_" #name "_SinceV28", number, slot, offsetof(ortcrypt_ep_context_api, name)}
+
+/* Source: ORT's headers up to v30 for the names; for the places the tables of the shipped 1.31.1 and 1.32.0. */
+static const oc_ep_function functions[OC_EP_FUNCTION_COUNT] = {
+    FUNCTION(OrtApi, SessionOptions_SetEpContextDataReadFunc, OC_EP_TABLE_API, 426),
+    FUNCTION(OrtCompileApi, ModelCompilationOptions_SetEpContextDataWriteFunc, OC_EP_TABLE_COMPILE, 16),
+    FUNCTION(OrtEpApi, SessionOptions_GetEpContextConfig, OC_EP_TABLE_EP, 74),
+    FUNCTION(OrtEpApi, ReleaseEpContextConfig, OC_EP_TABLE_EP, 75),
+    FUNCTION(OrtEpApi, EpContextConfig_GetEpContextDataReadFunc, OC_EP_TABLE_EP, 76),
+    FUNCTION(OrtEpApi, EpContextConfig_GetEpContextDataWriteFunc, OC_EP_TABLE_EP, 77),
 };
+
+const oc_ep_function *oc_ep_functions(void) { return functions; }
 
 typedef void(ORT_API_CALL *any_function)(void);
 typedef any_function(ORT_API_CALL *experimental_getter)(const char *name);
@@ -69,48 +75,38 @@ static OrtStatus *unknown_version(const OrtApiBase *base, const char *version)
                         version != NULL ? version : "");
 }
 
-static void fill_experimental(const OrtApi *api, ortcrypt_ep_context_api *out)
+/* Writes the pointer of one row; false: the runtime has none. */
+static bool put_function(ortcrypt_ep_context_api *out, const oc_ep_function *row, any_function function)
 {
-    experimental_getter find = NULL;
-    put(&find, slot(api, SLOT_API_EXPERIMENTAL));
-    put(&out->SessionOptions_SetEpContextDataReadFunc, find("OrtApi_SessionOptions_SetEpContextDataReadFunc_SinceV28"));
-    put(&out->ModelCompilationOptions_SetEpContextDataWriteFunc,
-        find("OrtCompileApi_ModelCompilationOptions_SetEpContextDataWriteFunc_SinceV28"));
-    put(&out->SessionOptions_GetEpContextConfig, find("OrtEpApi_SessionOptions_GetEpContextConfig_SinceV28"));
-    put(&out->ReleaseEpContextConfig, find("OrtEpApi_ReleaseEpContextConfig_SinceV28"));
-    put(&out->EpContextConfig_GetEpContextDataReadFunc,
-        find("OrtEpApi_EpContextConfig_GetEpContextDataReadFunc_SinceV28"));
-    put(&out->EpContextConfig_GetEpContextDataWriteFunc,
-        find("OrtEpApi_EpContextConfig_GetEpContextDataWriteFunc_SinceV28"));
-    out->era = ORTCRYPT_ERA_EXPERIMENTAL;
-}
-
-/* False in a build of ORT without compile or EP API (minimal builds). */
-static bool fill_stable(const OrtApi *api, ortcrypt_ep_context_api *out)
-{
-    const OrtCompileApi *const compile = api->GetCompileApi();
-    const OrtEpApi *const ep = api->GetEpApi();
-    if (compile == NULL || ep == NULL) {
-        return false;
-    }
-    put(&out->SessionOptions_SetEpContextDataReadFunc, slot(api, SLOT_API_SET_READ));
-    put(&out->ModelCompilationOptions_SetEpContextDataWriteFunc, slot(compile, SLOT_COMPILE_SET_WRITE));
-    put(&out->SessionOptions_GetEpContextConfig, slot(ep, SLOT_EP_GET_CONFIG));
-    put(&out->ReleaseEpContextConfig, slot(ep, SLOT_EP_RELEASE_CONFIG));
-    put(&out->EpContextConfig_GetEpContextDataReadFunc, slot(ep, SLOT_EP_GET_READ));
-    put(&out->EpContextConfig_GetEpContextDataWriteFunc, slot(ep, SLOT_EP_GET_WRITE));
-    out->era = ORTCRYPT_ERA_STABLE;
-    return true;
+    put((char *)out + row->member, function);
+    return function != NULL;
 }
 
 /* All six or none: half an API would write what it cannot read. */
-static bool complete(const ortcrypt_ep_context_api *api)
+static bool fill_experimental(const OrtApi *api, ortcrypt_ep_context_api *out)
 {
-    return api->SessionOptions_SetEpContextDataReadFunc != NULL &&
-           api->ModelCompilationOptions_SetEpContextDataWriteFunc != NULL &&
-           api->SessionOptions_GetEpContextConfig != NULL && api->ReleaseEpContextConfig != NULL &&
-           api->EpContextConfig_GetEpContextDataReadFunc != NULL &&
-           api->EpContextConfig_GetEpContextDataWriteFunc != NULL;
+    const oc_ep_function *const row = oc_ep_functions();
+    experimental_getter find = NULL;
+    bool complete = true;
+    put(&find, slot(api, SLOT_API_EXPERIMENTAL));
+    for (size_t i = 0; i < OC_EP_FUNCTION_COUNT && complete; i++) {
+        complete = put_function(out, &row[i], find(row[i].experimental));
+    }
+    out->era = ORTCRYPT_ERA_EXPERIMENTAL;
+    return complete;
+}
+
+/* False in a build of ORT without compile or EP API (minimal builds), too. */
+static bool fill_stable(const OrtApi *api, ortcrypt_ep_context_api *out)
+{
+    const oc_ep_function *const row = oc_ep_functions();
+    const void *const tables[] = {api, api->GetCompileApi(), api->GetEpApi()}; /* by oc_ep_table */
+    bool complete = tables[OC_EP_TABLE_COMPILE] != NULL && tables[OC_EP_TABLE_EP] != NULL;
+    for (size_t i = 0; i < OC_EP_FUNCTION_COUNT && complete; i++) {
+        complete = put_function(out, &row[i], slot(tables[row[i].table], row[i].slot));
+    }
+    out->era = ORTCRYPT_ERA_STABLE;
+    return complete;
 }
 
 OrtStatus *ortcrypt_ep_context_api_get(const OrtApiBase *base, ortcrypt_ep_context_api *api)
@@ -138,11 +134,8 @@ OrtStatus *ortcrypt_ep_context_api_get(const OrtApiBase *base, ortcrypt_ep_conte
         return unknown_version(base, version);
     }
     ortcrypt_ep_context_api found = none;
-    if (stable) {
-        (void)fill_stable(ort, &found);
-    } else {
-        fill_experimental(ort, &found);
+    if (stable ? fill_stable(ort, &found) : fill_experimental(ort, &found)) {
+        *api = found;
     }
-    *api = complete(&found) ? found : none;
     return NULL;
 }

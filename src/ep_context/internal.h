@@ -16,6 +16,21 @@
 /* Minor versions of ORT 1.x. */
 enum { OC_EP_FIRST_SUPPORTED = 23, OC_EP_FIRST_EXPERIMENTAL = 28, OC_EP_FIRST_STABLE = 31 };
 
+/* Which table of function pointers a function is a member of. */
+typedef enum oc_ep_table { OC_EP_TABLE_API, OC_EP_TABLE_COMPILE, OC_EP_TABLE_EP } oc_ep_table;
+
+/* api.c: how one of the six functions is found: by name in the second era, by place in the third. */
+typedef struct oc_ep_function {
+    const char *name;         /* of the member */
+    const char *experimental; /* its name for OrtApi::GetExperimentalFunction, 1.28 to 1.30 */
+    oc_ep_table table;        /* from OC_EP_FIRST_STABLE on */
+    unsigned slot;            /* index in that table */
+    size_t member;            /* offset of its pointer in ortcrypt_ep_context_api */
+} oc_ep_function;
+
+enum { OC_EP_FUNCTION_COUNT = 6 };
+OC_EP_SHARED const oc_ep_function *oc_ep_functions(void);
+
 /* The session config entries that are kept: index into ortcrypt_ep_context.entries. */
 enum {
     OC_EP_ENABLE,

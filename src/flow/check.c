@@ -8,8 +8,6 @@
 
 #include "flow/output.h"
 
-#define COMPATIBILITY_MINOR 24 /* GetCompatibilityInfoFromModelBytes is there from 1.24 on */
-
 static oc_blob *find_blob(const ortcrypt_output *output, const char *name)
 {
     oc_blob *blob = output->blobs;
@@ -98,7 +96,7 @@ static ortcrypt_status record_compatibility(ortcrypt_output *output, const oc_su
     size_t model_len = 0;
     char *text = NULL;
 
-    if (oc_runtime_minor(output->runtime) < COMPATIBILITY_MINOR) {
+    if (!oc_runtime_has(output->runtime, "GetCompatibilityInfoFromModelBytes")) {
         return ORTCRYPT_OK;
     }
     ortcrypt_status st = oc_supply_model(compiled, &model, &model_len, output->options.monitor, err);

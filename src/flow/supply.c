@@ -6,7 +6,6 @@
 
 /* From 1.31 on ORT can use the buffers in place; before, it copies and does not know the entry. */
 #define DIRECT_ENTRY "session.use_external_initializer_file_buffers_directly"
-#define DIRECT_MINOR 31
 
 static int compare_edits(const void *a, const void *b)
 {
@@ -162,7 +161,7 @@ ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *r
 {
     const OrtApi *const api = ortcrypt_runtime_api(runtime);
     const size_t count = supply->file_count;
-    const bool in_place = *direct && oc_runtime_minor(runtime) >= DIRECT_MINOR && count != 0 && oc_supply_aligned(supply);
+    const bool in_place = *direct && oc_runtime_has(runtime, DIRECT_ENTRY) && count != 0 && oc_supply_aligned(supply);
     const char **names = calloc(count + 1, sizeof(*names));
     char **buffers = calloc(count + 1, sizeof(*buffers));
     size_t *lens = calloc(count + 1, sizeof(*lens));

@@ -3,6 +3,8 @@
 
 #include "flow/weightless.h"
 
+#define WEIGHTLESS_FUNCTION "SessionOptionsSetWeightlessSourceModelBuffer"
+
 bool oc_weightless_variant(const oc_variant *variant)
 {
     const char *const mark = oc_pair_get(variant->extensions, variant->extension_count, OC_WEIGHTLESS_MARK);
@@ -12,11 +14,11 @@ bool oc_weightless_variant(const oc_variant *variant)
 
 ortcrypt_status oc_weightless_check(const ortcrypt_runtime *runtime, ortcrypt_error *err)
 {
-    if (oc_runtime_minor(runtime) >= OC_WEIGHTLESS_MINOR) {
+    if (oc_runtime_has(runtime, WEIGHTLESS_FUNCTION)) {
         return ORTCRYPT_OK;
     }
     (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "ONNX Runtime %s has no weightless mode", ortcrypt_runtime_version(runtime));
-    oc_hint(err, "use ONNX Runtime 1.%d or newer, or compile without it", OC_WEIGHTLESS_MINOR);
+    oc_hint(err, "use ONNX Runtime 1.%u or newer, or compile without it", oc_runtime_since(WEIGHTLESS_FUNCTION));
     return ORTCRYPT_E_UNSUPPORTED;
 }
 

@@ -8,7 +8,6 @@
 
 #include "flow/flow.h"
 
-#define OC_WEIGHTLESS_MINOR 29
 #define OC_WEIGHTLESS_MARK "x-weightless" /* member of a variant: the JSON text true */
 
 bool oc_weightless_variant(const oc_variant *variant);

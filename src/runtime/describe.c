@@ -1,15 +1,18 @@
 /*
  * ortcrypt_runtime_describe: one JSON object.
  *   runtime   {version, library (null: the one in the process), era ("none", "experimental", "stable"), api}
- *   functions [{name, found}]: the six of "Compiled Model Encryption"; found: "GetExperimentalFunction", "member", or null
+ *   functions [{name, table, since, slot (null: an entry), found, checked, lost}]: those that not every version has. found:
+ *             "GetExperimentalFunction", "member", "entry", or null; checked: how its row is proven here; lost: without it
  *   eps       [{name, vendor, version, devices: [{type, vendor}], route ("native", "none"), why}]
  *   telemetry "off", "accepted" or "not in this version"
  *   kernel    {userfaultfd, landlock, proc_self_fd, swap (null: not known), core_pattern}
  */
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/functions.h"
 #include "runtime/kernel.h"
 #include "runtime/private.h"
 
@@ -50,29 +53,18 @@ static json_t *text_json(const char *text)
 
 static json_t *functions_json(const ortcrypt_runtime *runtime)
 {
-    static const char *const names[] = {
-        "OrtApi_SessionOptions_SetEpContextDataReadFunc",
-        "OrtCompileApi_ModelCompilationOptions_SetEpContextDataWriteFunc",
-        "OrtEpApi_SessionOptions_GetEpContextConfig",
-        "OrtEpApi_ReleaseEpContextConfig",
-        "OrtEpApi_EpContextConfig_GetEpContextDataReadFunc",
-        "OrtEpApi_EpContextConfig_GetEpContextDataWriteFunc",
-    };
-    const ortcrypt_ep_context_api *const f = &runtime->ep_context;
-    const bool found[] = {
-        f->SessionOptions_SetEpContextDataReadFunc != NULL,
-        f->ModelCompilationOptions_SetEpContextDataWriteFunc != NULL,
-        f->SessionOptions_GetEpContextConfig != NULL,
-        f->ReleaseEpContextConfig != NULL,
-        f->EpContextConfig_GetEpContextDataReadFunc != NULL,
-        f->EpContextConfig_GetEpContextDataWriteFunc != NULL,
-    };
-    const char *const how = f->era == ORTCRYPT_ERA_EXPERIMENTAL ? "GetExperimentalFunction" : "member";
+    static const char *const found[] = {NULL, "GetExperimentalFunction", "member", "entry"}; /* by oc_found */
     json_t *const list = json_array();
+    oc_function row;
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        (void)json_array_append_new(list, json_pack("{s:s, s:o}", "name", names[i], "found",
-                                                    found[i] ? json_string(how) : json_null()));
+    for (size_t i = 0; oc_function_at(&row, i); i++) {
+        char since[16];
+        (void)snprintf(since, sizeof(since), "1.%u", row.experimental != NULL ? OC_FIRST_EXPERIMENTAL : row.since);
+        const oc_found how = oc_function_find(runtime, &row);
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:s}", "name", row.name, "table", oc_function_home_text(row.home), "since", since,
+                            "slot", row.home != OC_HOME_ENTRY ? json_integer(row.slot) : json_null(), "found", text_json(found[how]),
+                            "checked", how != OC_FOUND_NOT ? json_string(oc_function_check_text(row.check)) : json_null(), "lost", row.lost));
     }
     return list;
 }

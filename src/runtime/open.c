@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ep_context/internal.h"
+#include "runtime/functions.h"
 #include "runtime/private.h"
 
 typedef const OrtApiBase *(ORT_API_CALL *get_base_fn)(void);
@@ -68,9 +70,8 @@ static ortcrypt_status load_library(const OrtApiBase **base, const char *library
 static ortcrypt_status read_version(ortcrypt_runtime *runtime, ortcrypt_error *err)
 {
     const char *const version = runtime->base->GetVersionString();
-    char *end = NULL;
-    unsigned long major = 0;
-    unsigned long minor = 0;
+    unsigned major = 0;
+    unsigned minor = 0;
     size_t i = 0;
 
     for (; version != NULL && version[i] != '\0' && i + 1 < sizeof(runtime->version); i++) {
@@ -78,18 +79,16 @@ static ortcrypt_status read_version(ortcrypt_runtime *runtime, ortcrypt_error *e
         runtime->version[i] = c > ' ' && c < 0x7f ? c : '?';
     }
     runtime->version[i] = '\0';
-    major = strtoul(runtime->version, &end, 10);
-    if (end != runtime->version && *end == '.') {
-        minor = strtoul(end + 1, NULL, 10);
-    }
-    if (major != 1 || minor < OC_RUNTIME_MINOR_MIN || minor > 9999) {
-        (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "ONNX Runtime %s is not supported", runtime->version);
+    if (!oc_ep_version_parse(runtime->version, &major, &minor) || major != 1 || minor < OC_RUNTIME_MINOR_MIN) {
+        (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED,
+                      i != 0 ? "ONNX Runtime %s is not supported" : "an ONNX Runtime that does not say its version%s is not supported",
+                      runtime->version);
         oc_hint(err, "versions 1.%d to 1.%d are known; 1.30.0 and 1.32.0 are tested", OC_RUNTIME_MINOR_MIN,
                 OC_RUNTIME_MINOR_PROVEN);
         return ORTCRYPT_E_UNSUPPORTED;
     }
-    runtime->minor = (unsigned)minor;
-    runtime->api_version = minor < OC_RUNTIME_API_MAX ? (unsigned)minor : OC_RUNTIME_API_MAX;
+    runtime->minor = minor;
+    runtime->api_version = minor < OC_RUNTIME_API_MAX ? minor : OC_RUNTIME_API_MAX;
     return ORTCRYPT_OK;
 }
 
@@ -113,52 +112,6 @@ static ortcrypt_status check_telemetry(ortcrypt_runtime *runtime, const ortcrypt
     return ORTCRYPT_E_UNSUPPORTED;
 }
 
-static OrtStatus *ORT_API_CALL scratch_read(void *state, const char *name, OrtAllocator *allocator, void **buffer,
-                                            size_t *data_size)
-{
-    (void)state;
-    (void)name;
-    (void)allocator;
-    *buffer = NULL;
-    *data_size = 0;
-    return NULL; /* never called: only its address travels */
-}
-
-/* Set, get and compare on options nobody uses: proves that the members are where this version is believed to have them. */
-static ortcrypt_status round_trip(const ortcrypt_runtime *runtime, ortcrypt_error *err)
-{
-    const ortcrypt_ep_context_api *const f = &runtime->ep_context;
-    OrtSessionOptions *options = NULL;
-    OrtEpContextConfig *config = NULL;
-    OrtReadNamedBufferFunc read = NULL;
-    void *state = NULL;
-    int mark = 0;
-
-    ortcrypt_status st = oc_ort_check(runtime, runtime->api->CreateSessionOptions(&options), err, "session options");
-    if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(runtime, f->SessionOptions_SetEpContextDataReadFunc(options, scratch_read, &mark), err,
-                          "setting a read callback");
-    }
-    if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(runtime, f->SessionOptions_GetEpContextConfig(options, &config), err,
-                          "reading the EPContext configuration");
-    }
-    if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(runtime, f->EpContextConfig_GetEpContextDataReadFunc(config, &read, &state), err,
-                          "reading the read callback");
-    }
-    if (st != ORTCRYPT_OK || read != scratch_read || state != &mark) {
-        st = oc_fail(err, ORTCRYPT_E_UNSUPPORTED,
-                     "ONNX Runtime %s does not give back the EPContext callback that was set", runtime->version);
-        oc_hint(err, "its callback interface is not one this version of ortcrypt knows");
-    }
-    if (config != NULL) {
-        f->ReleaseEpContextConfig(config);
-    }
-    runtime->api->ReleaseSessionOptions(options);
-    return st;
-}
-
 static ortcrypt_status find_callbacks(ortcrypt_runtime *runtime, const ortcrypt_monitor *monitor, ortcrypt_error *err)
 {
     OrtStatus *const refused = ortcrypt_ep_context_api_get(runtime->base, &runtime->ep_context);
@@ -169,8 +122,15 @@ static ortcrypt_status find_callbacks(ortcrypt_runtime *runtime, const ortcrypt_
         return oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "the EPContext callbacks of ONNX Runtime %s are not known",
                        runtime->version);
     }
-    if (runtime->ep_context.era != ORTCRYPT_ERA_NONE) {
-        st = round_trip(runtime, err);
+    if (runtime->minor >= OC_EP_FIRST_STABLE && runtime->ep_context.era == ORTCRYPT_ERA_NONE) {
+        return oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "ONNX Runtime %s is a build without the interface for execution providers",
+                       runtime->version);
+    }
+    const char *const flaw = runtime->ep_context.era != ORTCRYPT_ERA_NONE ? oc_round_trip(runtime) : NULL;
+    if (flaw != NULL) {
+        st = oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "ONNX Runtime %s %s", runtime->version, flaw);
+        oc_hint(err, "its callback interface is not one this version of ortcrypt knows; versions 1.%d to 1.%d are",
+                OC_RUNTIME_MINOR_MIN, OC_RUNTIME_MINOR_PROVEN);
     }
     if (st == ORTCRYPT_OK && runtime->minor > OC_RUNTIME_MINOR_PROVEN) {
         oc_notice(monitor, "ONNX Runtime %s is newer than any this version was tested with; its callback interface answers as expected",

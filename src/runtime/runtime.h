@@ -14,6 +14,10 @@ unsigned oc_runtime_minor(const ortcrypt_runtime *runtime);
 const ortcrypt_ep_context_api *oc_runtime_ep_context(const ortcrypt_runtime *runtime);
 const OrtCompileApi *oc_runtime_compile_api(const ortcrypt_runtime *runtime);
 
+/* The function or entry of that name in the table of functions.h: is it there, and from which minor version on is it? */
+bool oc_runtime_has(const ortcrypt_runtime *runtime, const char *name);
+unsigned oc_runtime_since(const char *name);
+
 /* Sessions, inputs and outputs hold the runtime. Thread-safe. */
 void oc_runtime_hold(ortcrypt_runtime *runtime);
 void oc_runtime_release(ortcrypt_runtime *runtime);
