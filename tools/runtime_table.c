@@ -5,7 +5,7 @@
 
 int main(void)
 {
-    oc_function row;
+    oc_function_row row;
 
     (void)puts("| function | member of | 1.28 to 1.30 | since | checked by | lost without it |\n|---|---|---|---|---|---|");
     for (size_t i = 0; oc_function_at(&row, i); i++) {

@@ -55,7 +55,7 @@ static json_t *functions_json(const ortcrypt_runtime *runtime)
 {
     static const char *const found[] = {NULL, "GetExperimentalFunction", "member", "entry"}; /* by oc_found */
     json_t *const list = json_array();
-    oc_function row;
+    oc_function_row row;
 
     for (size_t i = 0; oc_function_at(&row, i); i++) {
         char since[16];

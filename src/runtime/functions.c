@@ -55,14 +55,14 @@ static const struct member_row {
      "ORT copies external weights that come from memory"},
 };
 
-bool oc_function_at(oc_function *row, size_t index)
+bool oc_function_at(oc_function_row *row, size_t index)
 {
     static const oc_function_home homes[] = {OC_HOME_API, OC_HOME_COMPILE, OC_HOME_EP_API}; /* by oc_ep_table */
     const size_t member = index - OC_EP_FUNCTION_COUNT;
 
     if (index < OC_EP_FUNCTION_COUNT) {
         const oc_ep_function *const six = &oc_ep_functions()[index];
-        *row = (oc_function){six->name, six->experimental, homes[six->table], six->slot, OC_EP_FIRST_STABLE,
+        *row = (oc_function_row){six->name, six->experimental, homes[six->table], six->slot, OC_EP_FIRST_STABLE,
                              callbacks[index].check, callbacks[index].lost};
         return true;
     }
@@ -70,7 +70,7 @@ bool oc_function_at(oc_function *row, size_t index)
         return false;
     }
     const struct member_row *const at = &members[member];
-    *row = (oc_function){at->name, NULL, at->home, (unsigned)at->slot, at->since, at->check, at->lost};
+    *row = (oc_function_row){at->name, NULL, at->home, (unsigned)at->slot, at->since, at->check, at->lost};
     return true;
 }
 
@@ -97,7 +97,7 @@ static bool has_slot(const void *table, unsigned slot)
     return function != NULL;
 }
 
-oc_found oc_function_find(const ortcrypt_runtime *runtime, const oc_function *row)
+oc_found oc_function_find(const ortcrypt_runtime *runtime, const oc_function_row *row)
 {
     const void *const tables[] = {runtime->api, runtime->compile, runtime->api->GetEpApi()}; /* by oc_function_home */
 
@@ -118,7 +118,7 @@ oc_found oc_function_find(const ortcrypt_runtime *runtime, const oc_function *ro
 }
 
 /* Names are constants of this program: one that is in no row has no version. */
-static bool find_row(oc_function *row, const char *name)
+static bool find_row(oc_function_row *row, const char *name)
 {
     for (size_t i = 0; oc_function_at(row, i); i++) {
         if (strcmp(row->name, name) == 0) {
@@ -130,14 +130,14 @@ static bool find_row(oc_function *row, const char *name)
 
 bool oc_runtime_has(const ortcrypt_runtime *runtime, const char *name)
 {
-    oc_function row;
+    oc_function_row row;
 
     return find_row(&row, name) && oc_function_find(runtime, &row) != OC_FOUND_NOT;
 }
 
 unsigned oc_runtime_since(const char *name)
 {
-    oc_function row;
+    oc_function_row row;
 
     return find_row(&row, name) ? row.since : UINT_MAX;
 }

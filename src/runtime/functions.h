@@ -19,7 +19,7 @@ typedef enum oc_function_check {
     OC_CHECK_REFUSAL     /* it refuses NULL options as invalid: what it sets, only an EP can see */
 } oc_function_check;
 
-typedef struct oc_function {
+typedef struct oc_function_row {
     const char *name;         /* in its table; the key of an entry */
     const char *experimental; /* its name for GetExperimentalFunction; NULL: never was one */
     oc_function_home home;
@@ -27,19 +27,19 @@ typedef struct oc_function {
     unsigned since; /* minor version from which on it is there; for experimental ones: is a member */
     oc_function_check check;
     const char *lost; /* what cannot be done without it: a sentence part, a constant */
-} oc_function;
+} oc_function_row;
 
 enum { OC_FIRST_EXPERIMENTAL = 28 }; /* minor version of the first ORT with experimental functions */
 
 /* The table, row by row; false after the last one. */
-bool oc_function_at(oc_function *row, size_t index);
+bool oc_function_at(oc_function_row *row, size_t index);
 const char *oc_function_home_text(oc_function_home home);
 /* "set and read back"; a constant. */
 const char *oc_function_check_text(oc_function_check check);
 
 /* How a function was found on this runtime. */
 typedef enum oc_found { OC_FOUND_NOT, OC_FOUND_EXPERIMENTAL, OC_FOUND_MEMBER, OC_FOUND_ENTRY } oc_found;
-oc_found oc_function_find(const ortcrypt_runtime *runtime, const oc_function *row);
+oc_found oc_function_find(const ortcrypt_runtime *runtime, const oc_function_row *row);
 
 /*
  * round_trip.c: NULL when the runtime's callback functions answer as they should, else what it does: a sentence part, a constant. A
