@@ -163,15 +163,16 @@ def setup_runtime(version, hashes, machine=None):
     folder = os.path.join(DEPS, machine or "", "ort", version)
     library = os.path.join(folder, "libonnxruntime.so." + version)
     name = "ort-" + (machine + "-" if machine else "") + version
-    mark = " ".join(hashes)
+    mark = " ".join(hashes) + " with providers_shared"
     if stamp_is(name, mark) and os.path.exists(library):
         return
     machine = machine or os.uname().machine
     path = wheel("onnxruntime", version, hashes, *RUNTIME_WHEEL, *manylinux("2_28", "2_27", machine=machine), machine=machine)
     new = scratch_folder(folder)
     with zipfile.ZipFile(path) as archive:
-        with archive.open("onnxruntime/capi/libonnxruntime.so." + version) as source:
-            with open(os.path.join(new, os.path.basename(library)), "wb") as file:
+        # 1.23 loads the second one, from its own folder, before it registers any EP library
+        for inside in ("onnxruntime/capi/libonnxruntime.so." + version, "onnxruntime/capi/libonnxruntime_providers_shared.so"):
+            with archive.open(inside) as source, open(os.path.join(new, os.path.basename(inside)), "wb") as file:
                 shutil.copyfileobj(source, file)
     replace_folder(new, folder)
     stamp_write(name, mark)
