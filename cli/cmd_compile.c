@@ -115,6 +115,7 @@ ortcrypt_status cmd_compile(cli_context *context, ortcrypt_error *err)
         st = ortcrypt_compile(runtime, args->operands[0], keys.ring, &options, &result, err);
     }
     if (st == ORTCRYPT_OK) {
+        cli_output_take_back();
         st = report(context, &result, ortcrypt_runtime_version(runtime), ep.name, out_path != NULL ? out_path : args->operands[0], err);
     }
     cli_runtime_close(runtime);

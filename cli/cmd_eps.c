@@ -70,6 +70,7 @@ ortcrypt_status cmd_eps(cli_context *context, ortcrypt_error *err)
     if (st == ORTCRYPT_OK) {
         st = ortcrypt_runtime_describe(runtime, &text, err);
     }
+    cli_output_take_back();
     if (st == ORTCRYPT_OK && context->json) {
         st = cli_print_json_text(context, text, err);
     } else if (st == ORTCRYPT_OK) {

@@ -336,6 +336,7 @@ static ortcrypt_status run_and_report(run_state *run, ortcrypt_error *err)
     }
     if (st == ORTCRYPT_OK) {
         cli_progress_clear();
+        cli_output_take_back();
         st = run->context->json ? print_json(run, err) : print_table(run, err);
     }
     return st == ORTCRYPT_OK ? check_differences(run, err) : st;
@@ -350,6 +351,7 @@ static void close_everything(run_state *run)
     free(run->files);
     free(run->latencies);
     free(run->differences);
+    cli_output_lend();
     cli_outputs_free(&run->outputs);
     cli_inputs_free(&run->inputs);
     cli_model_close(&run->model);

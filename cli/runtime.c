@@ -89,6 +89,7 @@ ortcrypt_status cli_runtime_open(ortcrypt_runtime **runtime, const cli_context *
         library = path;
     }
     *runtime = NULL;
+    cli_output_lend();
     const ortcrypt_status st = ortcrypt_runtime_open(runtime, library, &options, err);
     if (st != ORTCRYPT_OK && library == NULL) {
         cli_hint(err, "name the library with --ort FILE or ORTCRYPT_ORT=FILE in the environment");
@@ -99,9 +100,11 @@ ortcrypt_status cli_runtime_open(ortcrypt_runtime **runtime, const cli_context *
 void cli_runtime_close(ortcrypt_runtime *runtime)
 {
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    cli_output_lend();
     if (ortcrypt_runtime_close(runtime, &err) != ORTCRYPT_OK) {
         cli_print_note("closing ONNX Runtime: %s", err.message);
     }
+    cli_output_take_back();
 }
 
 ortcrypt_status cli_ort_check(const OrtApi *api, OrtStatus *status, ortcrypt_error *err, const char *format, ...)

@@ -2,6 +2,7 @@
 #include "terminal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 
 static volatile sig_atomic_t interrupted;
 static bool colours;
+static int output_errno; /* of the first flush that lost something */
+static int own_output = -1; /* standard output while others have descriptor 1 */
 
 static void on_signal(int number)
 {
@@ -134,11 +137,33 @@ json_t *cli_json_text(const char *text)
     return value;
 }
 
+void cli_output_lend(void)
+{
+    if (fflush(stdout) != 0 && output_errno == 0) {
+        output_errno = errno;
+    }
+    own_output = own_output < 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : own_output;
+    if (own_output >= 0) {
+        (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    }
+}
+
+void cli_output_take_back(void)
+{
+    if (own_output >= 0) {
+        (void)fflush(stdout); /* what a library left in the buffer is its own */
+        (void)dup2(own_output, STDOUT_FILENO);
+        (void)close(own_output);
+        own_output = -1;
+    }
+}
+
 ortcrypt_status cli_flush_output(ortcrypt_error *err)
 {
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {
-        return cli_fail_errno(err, ORTCRYPT_E_IO, errno != 0 ? errno : EIO, "standard output did not take the result");
+        const int reason = output_errno != 0 ? output_errno : errno != 0 ? errno : EIO;
+        return cli_fail_errno(err, ORTCRYPT_E_IO, reason, "standard output did not take the result");
     }
     return ORTCRYPT_OK;
 }

@@ -38,6 +38,13 @@ ortcrypt_status cli_print_json_text(cli_context *context, char *text, ortcrypt_e
 /* A JSON string of any bytes (cleaned first). NULL when memory ran out. */
 json_t *cli_json_text(const char *text);
 
+/*
+ * While ONNX Runtime and EPs run, what they print to standard output goes to standard error (QNN prints a line, and --json promises one
+ * object): lent when a runtime is opened, taken back before a result is printed, lent again while it is closed.
+ */
+void cli_output_lend(void);
+void cli_output_take_back(void);
+
 /* Flushes standard output; ORTCRYPT_E_IO when something of it was lost. */
 ortcrypt_status cli_flush_output(ortcrypt_error *err);
 
