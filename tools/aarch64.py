@@ -132,7 +132,7 @@ def view():
     for name in ("models", "testmodels", "vectors", "venv"):
         os.symlink(os.path.join(fetch.DEPS, name), os.path.join(VIEW, "deps", name))
     os.symlink(os.path.join(HOME, "ort"), os.path.join(VIEW, "deps", "ort"))
-    for name in ("libortcrypt_reference_ep.so", "generated"):
+    for name in ("libortcrypt_reference_ep.so", "generated", "fakes"):
         os.symlink(os.path.join(BUILD, name), os.path.join(VIEW, name))
     wrapper("ortcrypt")
     wrapper("find_plaintext")
@@ -257,7 +257,7 @@ def programs(skips):
                        ORT_DISABLE_TELEMETRY="1", PYTHONDONTWRITEBYTECODE="1")
     runtime = os.path.join(VIEW, "deps", "ort", version, "libonnxruntime.so." + version)
     bats = dict(environment, ORTCRYPT_OLD_RUNTIME=runtime, ORTCRYPT_NEW_RUNTIME=runtime)
-    sources = [path for folder in ("unit", "vectors", "ort") for path in sorted(glob.glob(os.path.join(ROOT, "tests", folder, "test_*.c")))]
+    sources = [path for folder in ("unit", "vectors", "ort", "fakes") for path in sorted(glob.glob(os.path.join(ROOT, "tests", folder, "test_*.c")))]
     for source in sources:
         name = os.path.basename(source)[:-2]
         place = os.path.relpath(source, os.path.join(ROOT, "tests"))
@@ -267,7 +267,8 @@ def programs(skips):
         elif reason is not None:
             left_out.skip(reason)
         else:
-            work.append((name, lambda path=os.path.join(BUILD, "tests", name): run_cmocka(path, environment, skips["tests"])))
+            home = ["fakes"] if place.startswith("fakes/") else []
+            work.append((name, lambda path=os.path.join(BUILD, "tests", *home, name): run_cmocka(path, environment, skips["tests"])))
     for path in sorted(glob.glob(os.path.join(ROOT, "tests", "cli", "*.bats"))) + [os.path.join(ROOT, "tools", "aarch64.bats")]:
         work.append((os.path.basename(path), lambda path=path: run_bats(path, bats, skips)))
     work.sort(key=lambda entry: skips["slow"].index(entry[0]) if entry[0] in skips["slow"] else len(skips["slow"]))

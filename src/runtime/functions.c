@@ -99,8 +99,6 @@ static bool has_slot(const void *table, unsigned slot)
 
 oc_found oc_function_find(const ortcrypt_runtime *runtime, const oc_function_row *row)
 {
-    const void *const tables[] = {runtime->api, runtime->compile, runtime->api->GetEpApi()}; /* by oc_function_home */
-
     if (row->experimental != NULL) { /* all six, or none */
         const ortcrypt_era era = runtime->ep_context.era;
         return era == ORTCRYPT_ERA_STABLE ? OC_FOUND_MEMBER : era == ORTCRYPT_ERA_EXPERIMENTAL ? OC_FOUND_EXPERIMENTAL : OC_FOUND_NOT;
@@ -114,7 +112,13 @@ oc_found oc_function_find(const ortcrypt_runtime *runtime, const oc_function_row
     if (row->home == OC_HOME_EP) {
         return OC_FOUND_MEMBER; /* of the EP's own struct: ORT reads it from this version on */
     }
-    return tables[row->home] != NULL && has_slot(tables[row->home], row->slot) ? OC_FOUND_MEMBER : OC_FOUND_NOT;
+    const void *table = runtime->api;
+    if (row->home == OC_HOME_COMPILE) {
+        table = runtime->compile;
+    } else if (row->home == OC_HOME_EP_API) {
+        table = runtime->api->GetEpApi();
+    }
+    return table != NULL && has_slot(table, row->slot) ? OC_FOUND_MEMBER : OC_FOUND_NOT;
 }
 
 /* Names are constants of this program: one that is in no row has no version. */

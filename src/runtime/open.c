@@ -83,7 +83,7 @@ static ortcrypt_status read_version(ortcrypt_runtime *runtime, ortcrypt_error *e
         (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED,
                       i != 0 ? "ONNX Runtime %s is not supported" : "an ONNX Runtime that does not say its version%s is not supported",
                       runtime->version);
-        oc_hint(err, "versions 1.%d to 1.%d are known; 1.30.0 and 1.32.0 are tested", OC_RUNTIME_MINOR_MIN,
+        oc_hint(err, "versions 1.%d to 1.%d are known", OC_RUNTIME_MINOR_MIN,
                 OC_RUNTIME_MINOR_PROVEN);
         return ORTCRYPT_E_UNSUPPORTED;
     }
@@ -123,7 +123,7 @@ static ortcrypt_status find_callbacks(ortcrypt_runtime *runtime, const ortcrypt_
                        runtime->version);
     }
     if (runtime->minor >= OC_EP_FIRST_STABLE && runtime->ep_context.era == ORTCRYPT_ERA_NONE) {
-        return oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "ONNX Runtime %s is a build without the interface for execution providers",
+        return oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "ONNX Runtime %s lacks functions for execution providers that its version must have",
                        runtime->version);
     }
     const char *const flaw = runtime->ep_context.era != ORTCRYPT_ERA_NONE ? oc_round_trip(runtime) : NULL;
