@@ -19,7 +19,13 @@ ortcrypt_status cmd_encrypt(cli_context *context, ortcrypt_error *err)
     if (st == ORTCRYPT_OK && bundle == NULL) {
         st = cli_fail(err, ORTCRYPT_E_INVALID, "encrypt needs -o BUNDLE");
     }
+    if (st == ORTCRYPT_OK && cli_args_has(args, OPT_SPLIT) && cli_args_has(args, OPT_NO_SPLIT)) {
+        st = cli_fail(err, ORTCRYPT_E_INVALID, "--split and --no-split exclude each other");
+    }
     if (st == ORTCRYPT_OK) {
+        options.split = cli_args_has(args, OPT_SPLIT)      ? ORTCRYPT_SPLIT_ALWAYS
+                        : cli_args_has(args, OPT_NO_SPLIT) ? ORTCRYPT_SPLIT_NEVER
+                                                           : ORTCRYPT_SPLIT_LARGE;
         st = cli_args_pairs(args, OPT_LABEL, &labels, err);
     }
     if (st == ORTCRYPT_OK) {

@@ -76,6 +76,7 @@ static void print_variant(const json_t *variant)
     if (json_is_true(json_object_get(variant, "x-weightless"))) {
         cli_print_row(WIDTH, "  weightless", "the weights come from the source");
     }
+    print_size_row("  split", json_object_get(variant, "x-split"), "size", " of the original, weights moved out of the model");
     if (tensors != 0) {
         cli_print_row(WIDTH, "  weights", "%lld outside the model", tensors);
     }

@@ -34,6 +34,8 @@ typedef enum cli_option_id {
     OPT_OUTPUT,
     OPT_EXTRA,
     OPT_LABEL,
+    OPT_SPLIT,
+    OPT_NO_SPLIT,
     OPT_RECIPIENT,
     OPT_RECIPIENTS_FILE,
     OPT_RECIPIENT_COMMAND,

@@ -26,6 +26,12 @@ const cli_option CLI_OPTIONS[] = {
     {OPT_LABEL, "label", 0, VALUE_PAIR, "KEY=VALUE", NULL, true, "Content", CLI_ENCRYPT,
      "Keep a label in the manifest, encrypted like everything else. May be repeated."},
 
+    {OPT_SPLIT, "split", 0, VALUE_NONE, NULL, NULL, false, "Content", CLI_ENCRYPT,
+     "Move embedded weights out of the model, so that ONNX Runtime borrows them instead of parsing them. Default: when they are more than "
+     "64 MiB. decrypt gives back the original file, byte for byte, all the same."},
+    {OPT_NO_SPLIT, "no-split", 0, VALUE_NONE, NULL, NULL, false, "Content", CLI_ENCRYPT,
+     "Leave embedded weights in the model, whatever their size."},
+
     /* keys, writing */
     {OPT_RECIPIENT, "recipient", 'r', VALUE_TEXT, "AGE1...", NULL, true, KEYS, CLI_ENCRYPT,
      "Encrypt to this recipient. May be repeated: each of them can open the bundle."},

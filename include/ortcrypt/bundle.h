@@ -32,6 +32,16 @@ typedef struct ortcrypt_open_options {
     const ortcrypt_monitor *monitor;
 } ortcrypt_open_options;
 
+/*
+ * Whether embedded weights (initializers of the main graph, 4096 bytes and more each) move out of the model into a file of the
+ * bundle's own. ONNX Runtime then borrows them instead of parsing and copying them; decrypting gives the original file all the same.
+ */
+typedef enum ortcrypt_split {
+    ORTCRYPT_SPLIT_LARGE = 0, /* when they are more than 64 MiB together */
+    ORTCRYPT_SPLIT_ALWAYS = 1,
+    ORTCRYPT_SPLIT_NEVER = 2
+} ortcrypt_split;
+
 typedef struct ortcrypt_encrypt_options {
     size_t struct_size;
     const char *const *extra_files; /* paths of files shipped along; stored under their last path component */
@@ -41,6 +51,7 @@ typedef struct ortcrypt_encrypt_options {
     size_t label_count;
     unsigned threads; /* 0: min(cores, 8) */
     const ortcrypt_monitor *monitor;
+    ortcrypt_split split;
 } ortcrypt_encrypt_options;
 
 /* What encrypt, compile and open report. Lengths are bytes. */

@@ -2,8 +2,9 @@
  * ortcrypt_bundle_decrypt: parts of the source variant -> authenticated pieces -> files of a fresh folder.
  * The bundle owns the variant; names are borrowed from it and are never trusted as paths (bundle/decrypt_outdir.h).
  */
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bundle/bundle.h"
@@ -16,6 +17,7 @@
 typedef struct decryption {
     ortcrypt_bundle *bundle;
     oc_outdir *folder;
+    const oc_split *split; /* the list's */
     oc_progress_sum sum;
 } decryption;
 
@@ -31,18 +33,46 @@ static ortcrypt_status push_to_file(void *state, const void *data, size_t len, o
     return oc_outdir_write(push->fd, data, len, push->name, err);
 }
 
-static ortcrypt_status write_asset(decryption *run, const oc_asset *asset, int fd, const char *name, ortcrypt_error *err)
+typedef struct restore_push {
+    file_push file;
+    oc_progress_sum *sum;
+} restore_push;
+
+static ortcrypt_status push_restored(void *state, const void *data, size_t len, ortcrypt_error *err)
+{
+    restore_push *const push = state;
+
+    const ortcrypt_status status = push_to_file(&push->file, data, len, err);
+    return status == ORTCRYPT_OK ? oc_progress_sum_add(push->sum, len, err) : status;
+}
+
+/* The original of a split model: the weights that were moved out stand in it again. */
+static ortcrypt_status write_restored(decryption *run, const oc_asset *model, int fd, const char *name, ortcrypt_error *err)
+{
+    restore_push push = {{fd, name}, &run->sum};
+    uint8_t sha256[OC_SHA256_LEN];
+
+    ortcrypt_status status = oc_split_restore(run->bundle, model, run->split, push_restored, &push, sha256, err);
+    if (status == ORTCRYPT_OK && memcmp(sha256, run->split->sha256, sizeof sha256) != 0) {
+        status = oc_fail(err, ORTCRYPT_E_NOT_AUTHENTIC, "the split model %s does not give the original: its hash is another one", name);
+    }
+    return status;
+}
+
+static ortcrypt_status write_asset(decryption *run, const oc_decrypt_item *item, int fd, const char *name, ortcrypt_error *err)
 {
     file_push push = {fd, name};
 
-    ortcrypt_status status = oc_bundle_stream(run->bundle, asset, push_to_file, &push, &run->sum.monitor, err);
+    ortcrypt_status status = item->split
+                                 ? write_restored(run, item->asset, fd, name, err)
+                                 : oc_bundle_stream(run->bundle, item->asset, push_to_file, &push, &run->sum.monitor, err);
     if (status == ORTCRYPT_OK) {
         status = oc_outdir_file_close(fd, name, err);
     } else {
         close(fd);
     }
-    if (status == ORTCRYPT_OK) {
-        status = oc_progress_sum_add(&run->sum, asset->size, err);
+    if (status == ORTCRYPT_OK && !item->split) {
+        status = oc_progress_sum_add(&run->sum, item->asset->size, err);
     }
     return status;
 }
@@ -85,7 +115,7 @@ static ortcrypt_status write_item(decryption *run, const oc_decrypt_item *item, 
                       oc_role_text(item->role), reason, fallback);
         }
     }
-    return status == ORTCRYPT_OK ? write_asset(run, item->asset, fd, name, err) : status;
+    return status == ORTCRYPT_OK ? write_asset(run, item, fd, name, err) : status;
 }
 
 static ortcrypt_status write_items(decryption *run, const oc_decrypt_list *list, const ortcrypt_monitor *monitor,
@@ -110,6 +140,7 @@ ortcrypt_status ortcrypt_bundle_decrypt(ortcrypt_bundle *bundle, const char *out
     }
     oc_bundle_hold(bundle);
     ortcrypt_status status = oc_decrypt_list_make(&list, oc_bundle_manifest(bundle), err);
+    run.split = &list.split;
     if (status == ORTCRYPT_OK) {
         status = oc_outdir_create(&run.folder, out_dir, err);
     }

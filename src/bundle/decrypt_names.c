@@ -1,7 +1,6 @@
 /* Files of a source variant: the model under its own name with its own bytes, the rest under the names of the parts. */
 #include "bundle/decrypt_names.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,19 +18,6 @@ static const oc_variant *find_source(const oc_manifest *manifest)
     return NULL;
 }
 
-static ortcrypt_status fail_extension(const oc_variant *variant, const char *key, const char *what, ortcrypt_error *err)
-{
-    return oc_fail(err, ORTCRYPT_E_NOT_AUTHENTIC, "the manifest is not valid: %s of variant %s is not %s", key, variant->id,
-                   what);
-}
-
-/* An extension's value: text that the manifest's parser has printed, so that only memory can be missing. */
-static ortcrypt_status load_extension(json_t **json, const char *raw, ortcrypt_error *err)
-{
-    *json = json_loads(raw, JSON_DECODE_ANY, NULL);
-    return *json != NULL ? ORTCRYPT_OK : oc_fail_memory(err, strlen(raw), "an extension of the manifest");
-}
-
 static ortcrypt_status read_model_name(char **name, const oc_variant *variant, ortcrypt_error *err)
 {
     const char *const raw = oc_pair_get(variant->extensions, variant->extension_count, "x-file-name");
@@ -39,12 +25,12 @@ static ortcrypt_status read_model_name(char **name, const oc_variant *variant, o
         return oc_strdup(name, DEFAULT_MODEL_NAME, err);
     }
     json_t *json = NULL;
-    ortcrypt_status status = load_extension(&json, raw, err);
+    ortcrypt_status status = oc_extension_load(&json, raw, err);
     if (status != ORTCRYPT_OK) {
         return status;
     }
     if (!json_is_string(json) || !oc_name_valid(json_string_value(json), json_string_length(json))) {
-        status = fail_extension(variant, "x-file-name", "a file name", err);
+        status = oc_extension_fail(variant, "x-file-name", "a file name", err);
     } else {
         status = oc_strdup(name, json_string_value(json), err);
     }
@@ -56,26 +42,21 @@ static ortcrypt_status read_model_name(char **name, const oc_variant *variant, o
 static ortcrypt_status read_original(const oc_asset **asset, const oc_manifest *manifest, const oc_variant *variant,
                                      ortcrypt_error *err)
 {
-    uint8_t id[OC_ASSET_ID_LEN];
     const char *const raw = oc_pair_get(variant->extensions, variant->extension_count, "x-original");
 
     if (raw == NULL) {
         return ORTCRYPT_OK;
     }
     json_t *json = NULL;
-    const ortcrypt_status status = load_extension(&json, raw, err);
+    const ortcrypt_status status = oc_extension_load(&json, raw, err);
     if (status != ORTCRYPT_OK) {
         return status;
     }
-    const json_t *const member = json_object_get(json, "asset");
-    const oc_asset *found = NULL;
-    if (json_object_size(json) == 1 && json_is_string(member) &&
-        oc_hex_decode(id, sizeof id, json_string_value(member), json_string_length(member))) {
-        found = oc_manifest_find_asset(manifest, id);
-    }
+    const oc_asset *const found =
+        json_object_size(json) == 1 ? oc_extension_asset(manifest, json_object_get(json, "asset")) : NULL;
     json_decref(json);
     if (found == NULL) {
-        return fail_extension(variant, "x-original", "an asset of this bundle", err);
+        return oc_extension_fail(variant, "x-original", "an asset of this bundle", err);
     }
     *asset = found;
     return ORTCRYPT_OK;
@@ -91,11 +72,17 @@ static ortcrypt_status add_item(oc_decrypt_list *list, const oc_manifest *manife
                                 const oc_part *part, ortcrypt_error *err)
 {
     oc_decrypt_item *const item = &list->items[list->count];
+    uint64_t len = 0;
     ortcrypt_status status = ORTCRYPT_OK;
 
+    if (part->role == OC_ROLE_EXTERNAL && list->split.weights != NULL &&
+        memcmp(part->asset, list->split.weights->id, OC_ASSET_ID_LEN) == 0) {
+        return ORTCRYPT_OK; /* no file of the original: it goes back into the model */
+    }
     *item = (oc_decrypt_item){.asset = oc_manifest_find_asset(manifest, part->asset), .name = part->name, .role = part->role};
     if (part->role == OC_ROLE_MODEL) {
         item->name = list->model_name;
+        item->split = list->split.weights != NULL;
         status = read_original(&item->asset, manifest, variant, err);
     }
     if (status == ORTCRYPT_OK && item->asset == NULL) {
@@ -106,7 +93,8 @@ static ortcrypt_status add_item(oc_decrypt_list *list, const oc_manifest *manife
         return status;
     }
     item->plain = oc_outdir_name_plain(item->name) && (part->role != OC_ROLE_MODEL || strchr(item->name, '/') == NULL);
-    if (!oc_add_u64(list->total_len, item->asset->size, &list->total_len)) {
+    len = item->split ? list->split.size : item->asset->size;
+    if (!oc_add_u64(list->total_len, len, &list->total_len)) {
         list->total_len = UINT64_MAX; /* more than there is room for anywhere */
     }
     list->count++;
@@ -123,6 +111,9 @@ ortcrypt_status oc_decrypt_list_make(oc_decrypt_list *out, const oc_manifest *ma
         return oc_fail(err, ORTCRYPT_E_NOT_FOUND, "the bundle has no source variant, only compiled ones");
     }
     ortcrypt_status status = read_model_name(&list.model_name, variant, err);
+    if (status == ORTCRYPT_OK) {
+        status = oc_split_read(&list.split, manifest, variant, err);
+    }
     if (status == ORTCRYPT_OK) {
         list.items = calloc(variant->part_count + 1, sizeof *list.items);
         status = list.items != NULL ? ORTCRYPT_OK : oc_fail_memory(err, variant->part_count, "the list of files");

@@ -7,21 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bundle/encrypt_plan.h"
-#include "bundle/progress.h"
+#include "bundle/encrypt_store.h"
+#include "bundle/split.h"
 
 #define SOURCE_ID "source"
 #define LABEL_MAX 256 /* bytes */
-
-typedef struct encryption {
-    oc_encrypt_plan *plan;
-    oc_txn *txn;
-    oc_progress_sum sum;
-    uint8_t model_id[OC_ASSET_ID_LEN];
-    uint8_t original_id[OC_ASSET_ID_LEN]; /* when the model was rewritten */
-    uint8_t (*file_ids)[OC_ASSET_ID_LEN];
-    uint8_t (*extra_ids)[OC_ASSET_ID_LEN];
-} encryption;
 
 static bool label_valid(const char *text)
 {
@@ -40,6 +30,9 @@ static ortcrypt_status check_options(const char *model_path, const char *bundle_
         (options->label_count != 0 && (options->label_keys == NULL || options->label_values == NULL))) {
         return oc_fail(err, ORTCRYPT_E_INVALID, "the encrypt options count files or labels that they do not point to");
     }
+    if (options->split > ORTCRYPT_SPLIT_NEVER) {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "the encrypt options have no known value for split");
+    }
     for (size_t i = 0; i < options->label_count; i++) {
         if (!label_valid(options->label_keys[i]) || !label_valid(options->label_values[i])) {
             return oc_fail(err, ORTCRYPT_E_INVALID, "key and value of label %zu must be 1 to %d bytes of UTF-8", i, LABEL_MAX);
@@ -53,80 +46,19 @@ static ortcrypt_status check_options(const char *model_path, const char *bundle_
     return ORTCRYPT_OK;
 }
 
-static ortcrypt_status store_input(encryption *run, oc_input *input, uint8_t id[OC_ASSET_ID_LEN], ortcrypt_error *err)
+static ortcrypt_status add_split(const oc_encryption *run, oc_variant *variant, ortcrypt_error *err)
 {
-    ortcrypt_status status = oc_input_open(input, err);
+    char *text = NULL;
+
+    ortcrypt_status status = oc_split_print(&text, run->weights_id, run->recipe_id, run->plan->model.size, run->sha256, err);
     if (status == ORTCRYPT_OK) {
-        const oc_source source = oc_input_source(input);
-        status = oc_txn_put_source(run->txn, &source, run->sum.step, &run->sum.monitor, id, err);
+        status = oc_pair_add(&variant->extensions, &variant->extension_count, OC_SPLIT_MEMBER, text, err);
     }
-    if (status == ORTCRYPT_OK) {
-        status = oc_input_same(input, err);
-    }
-    oc_input_close(input);
-    if (status == ORTCRYPT_OK) {
-        status = oc_progress_sum_add(&run->sum, input->size, err);
-    }
+    free(text);
     return status;
 }
 
-typedef struct rewrite_push {
-    oc_asset_writer *writer;
-    oc_progress_sum *sum;
-} rewrite_push;
-
-static ortcrypt_status push_rewritten(void *state, const void *data, size_t len, ortcrypt_error *err)
-{
-    const rewrite_push *const push = state;
-
-    const ortcrypt_status status = oc_asset_writer_push(push->writer, data, len, err);
-    return status == ORTCRYPT_OK ? oc_progress_sum_add(push->sum, len, err) : status;
-}
-
-/* The model that ONNX Runtime will get, spliced from the original and the data files while it is sealed. */
-static ortcrypt_status store_rewritten(encryption *run, ortcrypt_error *err)
-{
-    oc_encrypt_plan *const plan = run->plan;
-    const oc_source source = oc_input_source(&plan->model);
-    oc_asset_writer *writer = NULL;
-
-    ortcrypt_status status = oc_asset_writer_open(&writer, run->txn, err);
-    if (status == ORTCRYPT_OK) {
-        rewrite_push push = {writer, &run->sum};
-        status = oc_onnx_rewrite(plan->onnx, &source, plan->edits, plan->edit_count, push_rewritten, &push, NULL, err);
-    }
-    if (status == ORTCRYPT_OK) {
-        status = oc_asset_writer_finish(writer, run->model_id, err);
-    }
-    oc_asset_writer_close(writer);
-    if (plan->lazy_open != NULL) {
-        oc_input_close(&plan->lazy_open->input);
-        plan->lazy_open = NULL;
-    }
-    return status;
-}
-
-static ortcrypt_status store_assets(encryption *run, ortcrypt_error *err)
-{
-    oc_encrypt_plan *const plan = run->plan;
-    ortcrypt_status status = ORTCRYPT_OK;
-
-    if (plan->edit_count != 0) {
-        status = store_rewritten(run, err);
-    }
-    if (status == ORTCRYPT_OK) {
-        status = store_input(run, &plan->model, plan->edit_count != 0 ? run->original_id : run->model_id, err);
-    }
-    for (size_t i = 0; status == ORTCRYPT_OK && i < plan->file_count; i++) {
-        status = store_input(run, &plan->files[i].input, run->file_ids[i], err);
-    }
-    for (size_t i = 0; status == ORTCRYPT_OK && i < plan->extra_count; i++) {
-        status = store_input(run, &plan->extras[i].input, run->extra_ids[i], err);
-    }
-    return status == ORTCRYPT_OK ? oc_progress_sum_end(&run->sum, err) : status;
-}
-
-static ortcrypt_status add_extensions(const encryption *run, oc_variant *variant, ortcrypt_error *err)
+static ortcrypt_status add_extensions(const oc_encryption *run, oc_variant *variant, ortcrypt_error *err)
 {
     json_t *const name = json_string(oc_path_last(run->plan->model.path));
     char *const text = name == NULL ? NULL : json_dumps(name, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -140,7 +72,9 @@ static ortcrypt_status add_extensions(const encryption *run, oc_variant *variant
     ortcrypt_status status =
         oc_pair_add(&variant->extensions, &variant->extension_count, "x-file-name", text, err);
     free(text);
-    if (status == ORTCRYPT_OK && run->plan->edit_count != 0) {
+    if (status == ORTCRYPT_OK && run->plan->moved_count != 0) {
+        status = add_split(run, variant, err);
+    } else if (status == ORTCRYPT_OK && run->plan->edit_count != 0) {
         oc_hex_encode(hex, run->original_id, OC_ASSET_ID_LEN);
         (void)snprintf(original, sizeof original, "{\"asset\":\"%s\"}", hex);
         status = oc_pair_add(&variant->extensions, &variant->extension_count, "x-original", original, err);
@@ -148,11 +82,14 @@ static ortcrypt_status add_extensions(const encryption *run, oc_variant *variant
     return status;
 }
 
-static ortcrypt_status add_parts(const encryption *run, oc_variant *variant, ortcrypt_error *err)
+static ortcrypt_status add_parts(const oc_encryption *run, oc_variant *variant, ortcrypt_error *err)
 {
     const oc_encrypt_plan *const plan = run->plan;
     ortcrypt_status status = oc_variant_add_part(variant, OC_ROLE_MODEL, "", run->model_id, err);
 
+    if (status == ORTCRYPT_OK && plan->moved_count != 0) {
+        status = oc_variant_add_part(variant, OC_ROLE_EXTERNAL, plan->weights_name, run->weights_id, err);
+    }
     for (size_t i = 0; status == ORTCRYPT_OK && i < plan->file_count; i++) {
         status = oc_variant_add_part(variant, OC_ROLE_EXTERNAL, plan->files[i].name, run->file_ids[i], err);
     }
@@ -162,7 +99,7 @@ static ortcrypt_status add_parts(const encryption *run, oc_variant *variant, ort
     return status;
 }
 
-static ortcrypt_status add_tensors(const encryption *run, oc_variant *variant, ortcrypt_error *err)
+static ortcrypt_status add_tensors(const oc_encryption *run, oc_variant *variant, ortcrypt_error *err)
 {
     ortcrypt_status status = ORTCRYPT_OK;
 
@@ -177,10 +114,17 @@ static ortcrypt_status add_tensors(const encryption *run, oc_variant *variant, o
         memcpy(tensor.asset, run->file_ids[item->file], OC_ASSET_ID_LEN);
         status = oc_variant_add_tensor(variant, &tensor, err);
     }
+    for (size_t i = 0; status == ORTCRYPT_OK && i < run->plan->moved_count; i++) {
+        const oc_onnx_tensor *const from = &run->plan->onnx->tensors[run->plan->moved[i].tensor];
+        oc_tensor tensor = {.name = from->name, .dtype = from->dtype, .shape = from->shape, .rank = from->rank,
+                            .offset = run->plan->moved[i].offset, .length = from->raw_len};
+        memcpy(tensor.asset, run->weights_id, OC_ASSET_ID_LEN);
+        status = oc_variant_add_tensor(variant, &tensor, err);
+    }
     return status;
 }
 
-static ortcrypt_status describe_source(const encryption *run, const ortcrypt_encrypt_options *options, ortcrypt_error *err)
+static ortcrypt_status describe_source(const oc_encryption *run, const ortcrypt_encrypt_options *options, ortcrypt_error *err)
 {
     oc_manifest *const manifest = oc_txn_manifest(run->txn);
     oc_variant *variant = NULL;
@@ -205,7 +149,7 @@ ortcrypt_status ortcrypt_encrypt(const char *model_path, const char *bundle_path
                                  const ortcrypt_encrypt_options *given, ortcrypt_bundle_info *info, ortcrypt_error *err)
 {
     ortcrypt_encrypt_options options;
-    encryption run = {0};
+    oc_encryption run = {0};
     ortcrypt_bundle_info made;
 
     ortcrypt_status status = oc_options_copy(&options, sizeof options, given, "ortcrypt_encrypt_options", err);
@@ -229,7 +173,7 @@ ortcrypt_status ortcrypt_encrypt(const char *model_path, const char *bundle_path
         status = oc_progress_sum_start(&run.sum, options.monitor, "encrypting", run.plan->total_len, err);
     }
     if (status == ORTCRYPT_OK) {
-        status = store_assets(&run, err);
+        status = oc_encrypt_store(&run, err);
     }
     if (status == ORTCRYPT_OK) {
         status = describe_source(&run, &options, err);

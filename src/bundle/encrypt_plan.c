@@ -116,6 +116,9 @@ ortcrypt_status oc_encrypt_plan_make(oc_encrypt_plan **out, const char *model_pa
         status = oc_encrypt_plan_tensors(plan, err);
     }
     if (status == ORTCRYPT_OK) {
+        status = oc_encrypt_plan_split(plan, options, err);
+    }
+    if (status == ORTCRYPT_OK) {
         status = oc_encrypt_plan_edits(plan, err);
     }
     if (status == ORTCRYPT_OK) {
@@ -148,6 +151,7 @@ void oc_encrypt_plan_free(oc_encrypt_plan *plan)
         free(plan->tensors[i].name);
     }
     free(plan->tensors);
+    oc_encrypt_plan_unsplit(plan);
     free(plan->edits);
     free_files(plan->files, plan->file_count);
     free_files(plan->extras, plan->extra_count);

@@ -33,6 +33,7 @@ typedef struct oc_onnx_tensor {
     uint64_t body_len;
     uint64_t raw_off; /* embedded raw_data: position and length; 0, 0 when none */
     uint64_t raw_len;
+    bool movable; /* a named initializer of the main graph, embedded, whose raw_data is all its data and what type and shape give */
 } oc_onnx_tensor;
 
 typedef struct oc_onnx_ep_context { /* a node EPContext of domain com.microsoft, anywhere in the model */
@@ -72,7 +73,7 @@ bool oc_onnx_tensor_len(int dtype, const uint64_t *shape, size_t rank, uint64_t 
  * recomputed. The result must stay below 2 GiB (ORTCRYPT_E_INPUT). *new_len (may be NULL) receives its length; with `push` NULL
  * that is all, and no edit's source is read.
  * OC_EDIT_INLINE: data_location/external_data are dropped, raw_data = `length` bytes of edit.source from edit.offset.
- * OC_EDIT_RELOCATE: location, offset and length are replaced by edit.location/offset/length.
+ * OC_EDIT_RELOCATE: location, offset and length are replaced by edit.location/offset/length; an embedded tensor becomes an external one.
  */
 typedef enum oc_onnx_edit_kind { OC_EDIT_INLINE, OC_EDIT_RELOCATE } oc_onnx_edit_kind;
 typedef struct oc_onnx_edit {

@@ -11,36 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/onnx_scan.h"
+#include "format/onnx_rewrite.h"
 
-#define OUT_LEN (256u * 1024u)
 #define TEXT_MAX ((size_t)1 << 31)
 #define PREFIX_MAX 16 /* bytes: a tag and a length */
-
-/* At `off` of the source: leave out `old_len` bytes, put in text[text_off .. + text_len], then the edit's bytes if any. */
-typedef struct patch {
-    uint64_t off;
-    uint64_t old_len;
-    size_t text_off;
-    size_t text_len;
-    const oc_onnx_edit *insert;
-} patch;
-
-typedef struct rewriter {
-    oc_proto in;
-    const oc_onnx_model *model;
-    const oc_onnx_edit *edits;
-    size_t edit_count;
-    size_t edit_next;
-    patch *patches;
-    size_t patch_count;
-    size_t patch_cap;
-    oc_buf text;
-    oc_push_fn push;
-    void *push_state;
-    uint8_t *out;
-    size_t out_len;
-} rewriter;
 
 static size_t put_varint(uint8_t *out, uint64_t value)
 {
@@ -54,11 +28,11 @@ static size_t put_varint(uint8_t *out, uint64_t value)
     return len;
 }
 
-static ortcrypt_status add_patch(rewriter *r, const patch *p, size_t *index, ortcrypt_error *err)
+static ortcrypt_status add_patch(oc_rewriter *r, const oc_patch *p, size_t *index, ortcrypt_error *err)
 {
     if (r->patch_count == r->patch_cap) {
         const size_t cap = r->patch_cap == 0 ? 64 : r->patch_cap * 2;
-        patch *grown = realloc(r->patches, cap * sizeof *grown);
+        oc_patch *grown = realloc(r->patches, cap * sizeof *grown);
         if (grown == NULL) {
             return oc_fail_memory(err, cap * sizeof *grown, "the changes of a model");
         }
@@ -73,18 +47,18 @@ static ortcrypt_status add_patch(rewriter *r, const patch *p, size_t *index, ort
 }
 
 /* Leaves out source bytes; joins them to the patch before when that one ends here and inserts nothing. */
-static ortcrypt_status drop(rewriter *r, uint64_t off, uint64_t len, ortcrypt_error *err)
+static ortcrypt_status drop(oc_rewriter *r, uint64_t off, uint64_t len, ortcrypt_error *err)
 {
-    patch *last = r->patch_count != 0 ? &r->patches[r->patch_count - 1] : NULL;
+    oc_patch *last = r->patch_count != 0 ? &r->patches[r->patch_count - 1] : NULL;
 
     if (last != NULL && last->text_len == 0 && last->insert == NULL && last->off + last->old_len == off) {
         last->old_len += len;
         return ORTCRYPT_OK;
     }
-    return add_patch(r, &(patch){.off = off, .old_len = len}, NULL, err);
+    return add_patch(r, &(oc_patch){.off = off, .old_len = len}, NULL, err);
 }
 
-static ortcrypt_status put_entry(rewriter *r, const char *key, const char *value, ortcrypt_error *err)
+static ortcrypt_status put_entry(oc_rewriter *r, const char *key, const char *value, ortcrypt_error *err)
 {
     uint8_t head[PREFIX_MAX * 3];
     const size_t key_len = strlen(key);
@@ -117,7 +91,7 @@ static ortcrypt_status put_entry(rewriter *r, const char *key, const char *value
 }
 
 /* The new fields of an edited tensor, appended to its end. */
-static ortcrypt_status put_fields(rewriter *r, const oc_onnx_edit *edit, ortcrypt_error *err)
+static ortcrypt_status put_fields(oc_rewriter *r, const oc_onnx_edit *edit, ortcrypt_error *err)
 {
     static const uint8_t external[] = {14 << 3 | OC_WIRE_VARINT, 1}; /* TensorProto.data_location = EXTERNAL */
     uint8_t head[PREFIX_MAX];
@@ -149,10 +123,10 @@ static bool is_data(uint32_t number)
 }
 
 /* The patches of one edited tensor, whose body is [start, end). *new_len: its length afterwards. */
-static ortcrypt_status plan_tensor(rewriter *r, uint64_t start, uint64_t end, uint64_t *new_len, ortcrypt_error *err)
+static ortcrypt_status plan_tensor(oc_rewriter *r, uint64_t start, uint64_t end, uint64_t *new_len, ortcrypt_error *err)
 {
     const oc_onnx_edit *const edit = &r->edits[r->edit_next++];
-    patch tail = {.off = end, .text_off = r->text.len};
+    oc_patch tail = {.off = end, .text_off = r->text.len};
     uint64_t len = end - start;
     ortcrypt_status st = ORTCRYPT_OK;
 
@@ -177,13 +151,13 @@ static ortcrypt_status plan_tensor(rewriter *r, uint64_t start, uint64_t end, ui
     return add_patch(r, &tail, NULL, err);
 }
 
-static const oc_onnx_tensor *next_tensor(const rewriter *r)
+static const oc_onnx_tensor *next_tensor(const oc_rewriter *r)
 {
     return r->edit_next < r->edit_count ? &r->model->tensors[r->edits[r->edit_next].tensor] : NULL;
 }
 
 /* The patches inside the message whose body is [start, end). Fields are disjoint, so only one of them holds the next tensor. */
-static ortcrypt_status plan_message(rewriter *r, uint64_t start, uint64_t end, unsigned depth, uint64_t *new_len,
+static ortcrypt_status plan_message(oc_rewriter *r, uint64_t start, uint64_t end, unsigned depth, uint64_t *new_len,
                                     ortcrypt_error *err)
 {
     uint64_t len = end - start;
@@ -207,7 +181,7 @@ static ortcrypt_status plan_message(rewriter *r, uint64_t start, uint64_t end, u
         if (depth == OC_SCAN_DEPTH_MAX) {
             return oc_proto_refuse(&r->in, f.tag_off, err, "it changed since it was scanned");
         }
-        st = add_patch(r, &(patch){.off = f.len_off, .old_len = f.off - f.len_off}, &index, err);
+        st = add_patch(r, &(oc_patch){.off = f.len_off, .old_len = f.off - f.len_off}, &index, err);
         if (st == ORTCRYPT_OK && t->body_off == f.off && t->body_len == f.len) {
             st = plan_tensor(r, f.off, f.off + f.len, &child_len, err);
         } else if (st == ORTCRYPT_OK) {
@@ -251,7 +225,7 @@ static ortcrypt_status check_edits(const oc_onnx_model *model, const oc_onnx_edi
     return ORTCRYPT_OK;
 }
 
-static ortcrypt_status flush(rewriter *r, ortcrypt_error *err)
+static ortcrypt_status flush(oc_rewriter *r, ortcrypt_error *err)
 {
     const size_t len = r->out_len;
 
@@ -259,25 +233,25 @@ static ortcrypt_status flush(rewriter *r, ortcrypt_error *err)
     return len == 0 ? ORTCRYPT_OK : r->push(r->push_state, r->out, len, err);
 }
 
-static ortcrypt_status emit_source(rewriter *r, const oc_source *source, uint64_t off, uint64_t len, ortcrypt_error *err)
+static ortcrypt_status emit_source(oc_rewriter *r, const oc_source *source, uint64_t off, uint64_t len, ortcrypt_error *err)
 {
     ortcrypt_status st = ORTCRYPT_OK;
 
     while (st == ORTCRYPT_OK && len != 0) {
-        const uint64_t room = OUT_LEN - r->out_len;
+        const uint64_t room = OC_REWRITE_OUT_LEN - r->out_len;
         const size_t part = (size_t)(len < room ? len : room);
         st = source->read(source->state, off, r->out + r->out_len, part, err);
         if (st == ORTCRYPT_OK) {
             r->out_len += part;
             off += part;
             len -= part;
-            st = r->out_len == OUT_LEN ? flush(r, err) : ORTCRYPT_OK;
+            st = r->out_len == OC_REWRITE_OUT_LEN ? flush(r, err) : ORTCRYPT_OK;
         }
     }
     return st;
 }
 
-static ortcrypt_status emit(rewriter *r, ortcrypt_error *err)
+static ortcrypt_status emit(oc_rewriter *r, ortcrypt_error *err)
 {
     const oc_span text = OC_SPAN(r->text.data, r->text.len);
     const oc_source text_source = oc_source_memory(&text);
@@ -285,7 +259,7 @@ static ortcrypt_status emit(rewriter *r, ortcrypt_error *err)
     ortcrypt_status st = ORTCRYPT_OK;
 
     for (size_t i = 0; st == ORTCRYPT_OK && i < r->patch_count; i++) {
-        const patch *const p = &r->patches[i];
+        const oc_patch *const p = &r->patches[i];
         st = emit_source(r, r->in.source, pos, p->off - pos, err);
         pos = p->off + p->old_len;
         if (st == ORTCRYPT_OK) {
@@ -301,40 +275,65 @@ static ortcrypt_status emit(rewriter *r, ortcrypt_error *err)
     return st == ORTCRYPT_OK ? flush(r, err) : st;
 }
 
-ortcrypt_status oc_onnx_rewrite(const oc_onnx_model *model, const oc_source *source, const oc_onnx_edit *edits,
-                                size_t edit_count, oc_push_fn push, void *push_state, uint64_t *new_len,
-                                ortcrypt_error *err)
+ortcrypt_status oc_rewriter_open(oc_rewriter *r, const oc_onnx_model *model, const oc_source *source,
+                                 const oc_onnx_edit *edits, size_t edit_count, uint64_t *new_len, ortcrypt_error *err)
 {
-    rewriter r = {.model = model, .edits = edits, .edit_count = edit_count, .text = OC_BUF(TEXT_MAX), .push = push,
-                  .push_state = push_state};
     uint64_t len = 0;
 
+    *r = (oc_rewriter){.model = model, .edits = edits, .edit_count = edit_count, .text = OC_BUF(TEXT_MAX)};
     ortcrypt_status st = check_edits(model, edits, edit_count, err);
-    if (st != ORTCRYPT_OK) {
-        return st;
-    }
-    st = oc_proto_open(&r.in, source, "the model", err);
     if (st == ORTCRYPT_OK) {
-        st = plan_message(&r, 0, source->size, 0, &len, err);
+        st = oc_proto_open(&r->in, source, "the model", err);
     }
-    if (st == ORTCRYPT_OK && r.edit_next != edit_count) {
+    if (st == ORTCRYPT_OK) {
+        st = plan_message(r, 0, source->size, 0, &len, err);
+    }
+    if (st == ORTCRYPT_OK && r->edit_next != edit_count) {
         st = oc_fail(err, ORTCRYPT_E_INPUT, "the model changed since it was scanned");
     }
     if (st == ORTCRYPT_OK && len > OC_PROTO_MAX) {
         st = oc_fail(err, ORTCRYPT_E_INPUT, "the model would grow to %" PRIu64 " bytes, and an ONNX model must stay below 2 GiB",
                      len);
     }
-    if (st == ORTCRYPT_OK && push != NULL) {
-        r.out = malloc(OUT_LEN);
-        st = r.out == NULL ? oc_fail_memory(err, OUT_LEN, "the new model's buffer") : emit(&r, err);
+    if (st != ORTCRYPT_OK) {
+        oc_rewriter_close(r);
+        return st;
     }
-    if (r.out != NULL) {
-        oc_wipe(r.out, OUT_LEN);
-        free(r.out);
+    *new_len = len;
+    return ORTCRYPT_OK;
+}
+
+void oc_rewriter_close(oc_rewriter *r)
+{
+    if (r->out != NULL) {
+        oc_wipe(r->out, OC_REWRITE_OUT_LEN);
+        free(r->out);
+        r->out = NULL;
     }
-    oc_buf_free(&r.text);
-    free(r.patches);
-    oc_proto_close(&r.in);
+    oc_buf_free(&r->text);
+    free(r->patches);
+    r->patches = NULL;
+    oc_proto_close(&r->in);
+}
+
+ortcrypt_status oc_onnx_rewrite(const oc_onnx_model *model, const oc_source *source, const oc_onnx_edit *edits,
+                                size_t edit_count, oc_push_fn push, void *push_state, uint64_t *new_len,
+                                ortcrypt_error *err)
+{
+    oc_rewriter r;
+    uint64_t len = 0;
+
+    ortcrypt_status st = oc_rewriter_open(&r, model, source, edits, edit_count, &len, err);
+    if (st != ORTCRYPT_OK) {
+        return st;
+    }
+    r.push = push;
+    r.push_state = push_state;
+    if (push != NULL) {
+        r.out = malloc(OC_REWRITE_OUT_LEN);
+        st = r.out == NULL ? oc_fail_memory(err, OC_REWRITE_OUT_LEN, "the new model's buffer") : emit(&r, err);
+    }
+    oc_rewriter_close(&r);
     if (st == ORTCRYPT_OK && new_len != NULL) {
         *new_len = len;
     }

@@ -35,6 +35,7 @@ typedef struct pending {
     char *checksum;
     char *bad_key; /* the first key of external_data that ORT does not know */
     bool embedded; /* has data bytes of its own */
+    bool typed;    /* some of them elsewhere than in raw_data, or in segments */
 } pending;
 
 static void pending_free(pending *p)
@@ -182,6 +183,7 @@ static ortcrypt_status read_field(oc_scan *s, pending *p, const oc_field *f, ort
         p->t.raw_len = f->len;
         break;
     default: /* the typed data fields and segment */
+        p->typed = true;
         break;
     }
     p->embedded = p->embedded || f->len != 0;
@@ -302,8 +304,11 @@ static ortcrypt_status judge(oc_scan *s, pending *p, const oc_field *at, oc_tens
     const bool named = p->t.name != NULL && p->t.name[0] != '\0';
 
     if (!p->t.external) {
+        uint64_t len = 0;
         free(p->t.location);
         p->t.location = NULL;
+        p->t.movable = place == OC_PLACE_MAIN && named && !p->typed && p->t.raw_len != 0 &&
+                       oc_onnx_tensor_len(p->t.dtype, p->t.shape, p->t.rank, &len) && len == p->t.raw_len;
         return ORTCRYPT_OK;
     }
     if (!named && (place == OC_PLACE_MAIN || place == OC_PLACE_SUBGRAPH)) {

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import stat
+import struct
 import subprocess
 import sys
 
@@ -141,6 +142,33 @@ def write(folder, name, asset_id, plain):
         file.write(plain)
 
 
+def follow(recipe, model, weights):
+    """docs/format.md, "Recipe": the original model from the split one."""
+    def take(source, start, length):
+        require(0 < length <= len(source) - start, "a range of a recipe")
+        return source[start:start + length]
+
+    out, at, passed = [], 0, 0
+    while at < len(recipe):
+        kind, numbers = recipe[at:at + 1], 2 if recipe[at:at + 1] == b"W" else 1
+        fields = struct.unpack(">%dQ" % numbers, take(recipe, at + 1, 8 * numbers))
+        at += 1 + 8 * numbers
+        if kind == b"M":
+            out.append(take(model, passed, fields[0]))
+            passed += fields[0]
+        elif kind == b"S":
+            take(model, passed, fields[0])
+            passed += fields[0]
+        elif kind == b"L":
+            out.append(take(recipe, at, fields[0]))
+            at += fields[0]
+        else:
+            require(kind == b"W", "a record of a recipe")
+            out.append(take(weights, fields[0], fields[1]))
+    require(passed == len(model), "what a recipe leaves over")
+    return b"".join(out)
+
+
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
@@ -161,6 +189,14 @@ def main():
         if "x-original" in variant:
             original = variant["x-original"]["asset"]
             write(folder, "x-original", original, open_asset(bundle, key, bundle_id, original, assets[original]))
+        if "x-split" in variant:
+            split = variant["x-split"]
+            require("x-original" not in variant and set(split) == {"weights", "recipe", "size", "sha256"}, "x-split")
+            model = next(part["asset"] for part in variant["parts"] if part["role"] == "model")
+            recipe, model, weights = (open_asset(bundle, key, bundle_id, each, assets[each]) for each in (split["recipe"], model, split["weights"]))
+            original = follow(recipe, model, weights)
+            require(len(original) == split["size"] and hashlib.sha256(original).hexdigest() == split["sha256"], "the original of a split model")
+            write(folder, "x-original", split["recipe"], original)
     print(json.dumps(manifest, indent=1))
 
 
