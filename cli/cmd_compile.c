@@ -5,6 +5,7 @@
 #include "ortcrypt/compile.h"
 #include "report.h"
 #include "runtime.h"
+#include "sandbox.h"
 #include "terminal.h"
 
 static ortcrypt_rewrite rewrite_from(const char *text)
@@ -106,6 +107,9 @@ ortcrypt_status cmd_compile(cli_context *context, ortcrypt_error *err)
     }
     if (st == ORTCRYPT_OK) {
         st = cli_args_pairs(args, OPT_EP_OPTION, &pairs, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = cli_sandbox_enter(context, err);
     }
     if (st == ORTCRYPT_OK) {
         st = cli_runtime_open(&runtime, context, err);

@@ -4,6 +4,7 @@
 #include "eps.h"
 #include "report.h"
 #include "runtime.h"
+#include "sandbox.h"
 #include "terminal.h"
 
 static void print_ep(const json_t *ep)
@@ -30,14 +31,17 @@ static void print_runtime(const json_t *all)
     const json_t *kernel = json_object_get(all, "kernel");
     const json_t *swap = json_object_get(kernel, "swap");
     const char *library = cli_json_string(runtime, "library");
+    char abi[32];
     const int landlock = (int)json_integer_value(json_object_get(kernel, "landlock"));
     cli_print_row(12, "runtime", "ONNX Runtime %s%s%s", cli_json_string(runtime, "version"), library[0] != 0 ? ", " : "", library);
     cli_print_row(12, "callbacks", "%s", strcmp(cli_json_string(runtime, "era"), "stable") == 0         ? "stable (1.31 and newer)"
                                          : strcmp(cli_json_string(runtime, "era"), "experimental") == 0 ? "experimental (1.28 to 1.30)"
                                                                                                 : "none in this version");
     cli_print_row(12, "telemetry", "%s", cli_json_string(all, "telemetry"));
-    cli_print_row(12, "kernel", "userfaultfd %s, Landlock %s, swap %s",
-                  json_is_true(json_object_get(kernel, "userfaultfd")) ? "yes" : "no", landlock > 0 ? "yes" : "no",
+    (void)snprintf(abi, sizeof abi, landlock > 0 ? "ABI %d" : "no", landlock);
+    cli_print_row(12, "kernel", "userfaultfd %s, Landlock %s, seccomp %s, swap %s",
+                  json_is_true(json_object_get(kernel, "userfaultfd")) ? "yes" : "no", abi,
+                  json_is_true(json_object_get(kernel, "seccomp")) ? "yes" : "no",
                   json_is_true(swap) ? "on (decrypted memory may reach it)" : json_is_false(swap) ? "off" : "unknown");
 }
 
@@ -63,7 +67,10 @@ ortcrypt_status cmd_eps(cli_context *context, ortcrypt_error *err)
 {
     ortcrypt_runtime *runtime = NULL;
     char *text = NULL;
-    ortcrypt_status st = cli_runtime_open(&runtime, context, err);
+    ortcrypt_status st = cli_sandbox_enter(context, err);
+    if (st == ORTCRYPT_OK) {
+        st = cli_runtime_open(&runtime, context, err);
+    }
     if (st == ORTCRYPT_OK) {
         st = register_eps(runtime, context->args, err);
     }

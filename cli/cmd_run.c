@@ -16,6 +16,7 @@
 #include "report.h"
 #include "run.h"
 #include "runtime.h"
+#include "sandbox.h"
 #include "terminal.h"
 
 typedef struct run_state {
@@ -59,6 +60,9 @@ static ortcrypt_status open_everything(run_state *run, ortcrypt_error *err)
     }
     if (st == ORTCRYPT_OK) {
         st = cli_cache_find(&run->cache, args, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = cli_sandbox_enter(run->context, err);
     }
     if (st == ORTCRYPT_OK) {
         st = ortcrypt_bundle_open(&run->bundle, args->operands[0], run->keys.ring, &open, err);

@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include "keys.h"
+#include "ortcrypt/sandbox.h"
 #include "terminal.h"
+
+#define WAKE_MS 200
 
 extern char **environ;
 
@@ -81,7 +84,7 @@ static void close_fd(int *fd)
 }
 
 /* Starts the child on the inner ends of two pipes. 0, or an errno. */
-static int spawn_child(const cli_command *command, int in, int out, pid_t *pid)
+static int spawn_child(const cli_command *command, const sigset_t *signals, int in, int out, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -95,7 +98,8 @@ static int spawn_child(const cli_command *command, int in, int out, pid_t *pid)
         (void)sigemptyset(&defaults);
         (void)sigaddset(&defaults, SIGPIPE); /* we ignore it; the child must not */
         failed = posix_spawnattr_setsigdefault(&attributes, &defaults);
-        failed = failed != 0 ? failed : posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+        failed = failed != 0 ? failed : posix_spawnattr_setsigmask(&attributes, signals);
+        failed = failed != 0 ? failed : posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
         failed = failed != 0 ? failed : posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
         failed = failed != 0 ? failed : posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
         failed = failed != 0 ? failed : posix_spawnp(pid, command->words[0], &actions, &attributes, command->words, environ);
@@ -112,11 +116,8 @@ static const char *exchange(int *feed, int *fetch, const char *in, size_t in_len
     size_t got = 0;
     while (*fetch >= 0) {
         struct pollfd fds[2] = {{*fetch, POLLIN, 0}, {*feed, POLLOUT, 0}}; /* a negative descriptor is skipped */
-        if (poll(fds, 2, -1) < 0) {
-            if (errno == EINTR && !cli_interrupted()) {
-                continue;
-            }
-            return "was stopped";
+        if ((poll(fds, 2, WAKE_MS) < 0 && errno != EINTR) || cli_interrupted()) {
+            return "was stopped"; /* Ctrl-C reaches another thread than this one, so nothing else wakes it up */
         }
         if (*feed >= 0 && fds[1].revents != 0) {
             const ssize_t wrote = fed < in_len ? write(*feed, in + fed, in_len - fed) : 0;
@@ -141,9 +142,22 @@ static const char *exchange(int *feed, int *fetch, const char *in, size_t in_len
     return NULL;
 }
 
-int cli_command_run(void *state, const void *in, size_t in_len, void *out, size_t out_max, size_t *out_len)
+/* What crosses to a thread outside of the sandbox: the user's own program is not held by it. */
+typedef struct errand {
+    const cli_command *command;
+    const void *in;
+    size_t in_len;
+    void *out;
+    size_t out_max;
+    size_t *out_len;
+    sigset_t signals; /* blocked where the caller is, and so in the program; all are on that thread */
+    int result;       /* 0 or -1 */
+} errand;
+
+static ortcrypt_status run_command(void *state, ortcrypt_error *err)
 {
-    const cli_command *command = state;
+    errand *job = state;
+    const cli_command *command = job->command;
     int to_child[2] = {-1, -1};
     int from_child[2] = {-1, -1};
     const char *trouble = NULL;
@@ -151,18 +165,20 @@ int cli_command_run(void *state, const void *in, size_t in_len, void *out, size_
     pid_t pid = -1;
     int status = 0;
     int failed = 0;
+    (void)err; /* what went wrong is a note */
+    job->result = -1;
     if (pipe2(to_child, O_CLOEXEC) != 0 || pipe2(from_child, O_CLOEXEC) != 0 ||
         fcntl(to_child[1], F_SETFL, O_NONBLOCK) != 0 || fcntl(from_child[0], F_SETFL, O_NONBLOCK) != 0) {
         failed = errno;
     } else {
-        failed = spawn_child(command, to_child[0], from_child[1], &pid);
+        failed = spawn_child(command, &job->signals, to_child[0], from_child[1], &pid);
     }
     close_fd(&to_child[0]);
     close_fd(&from_child[1]);
     if (failed != 0) {
         cli_print_note("%s cannot be started: %s", command->words[0], strerror(failed));
     } else {
-        trouble = exchange(&to_child[1], &from_child[0], in, in_len, out, out_max, &got);
+        trouble = exchange(&to_child[1], &from_child[0], job->in, job->in_len, job->out, job->out_max, &got);
         if (trouble != NULL) {
             cli_print_note("%s %s", command->words[0], trouble);
             (void)kill(pid, SIGTERM);
@@ -173,13 +189,25 @@ int cli_command_run(void *state, const void *in, size_t in_len, void *out, size_
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     if (failed != 0 || trouble != NULL) {
-        return -1;
+        return ORTCRYPT_OK;
     }
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         cli_print_note("%s ended with %s %d", command->words[0], WIFEXITED(status) ? "exit code" : "signal",
                        WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+        return ORTCRYPT_OK;
+    }
+    *job->out_len = got;
+    job->result = 0;
+    return ORTCRYPT_OK;
+}
+
+int cli_command_run(void *state, const void *in, size_t in_len, void *out, size_t out_max, size_t *out_len)
+{
+    errand job = {.command = state, .in = in, .in_len = in_len, .out = out, .out_max = out_max, .out_len = out_len, .result = -1};
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    if (pthread_sigmask(SIG_SETMASK, NULL, &job.signals) != 0 || ortcrypt_sandbox_call(run_command, &job, &err) != ORTCRYPT_OK) {
+        cli_print_note("%s cannot be started: %s", job.command->words[0], err.message);
         return -1;
     }
-    *out_len = got;
-    return 0;
+    return job.result;
 }

@@ -153,7 +153,7 @@ ortcrypt_status cli_keys_for_writing(cli_keys *keys, const cli_args *args, ortcr
     if (st == ORTCRYPT_OK && (text = cli_args_value(args, OPT_RECIPIENT_COMMAND)) != NULL) {
         st = cli_command_parse(&keys->command, "recipient-command", text, err);
         if (st == ORTCRYPT_OK) {
-            st = ortcrypt_keyring_set_wrap(keys->ring, cli_command_run, &keys->command, NULL, err);
+            st = ortcrypt_keyring_set_callbacks(keys->ring, cli_command_run, NULL, &keys->command, NULL, err);
         }
     }
     if (st == ORTCRYPT_OK && (cli_args_has(args, OPT_PASSPHRASE) || cli_args_has(args, OPT_PASSPHRASE_FD))) {
@@ -284,7 +284,7 @@ ortcrypt_status cli_keys_for_opening(cli_keys *keys, const cli_args *args, bool 
     if (st == ORTCRYPT_OK && (text = cli_args_value(args, OPT_IDENTITY_COMMAND)) != NULL) {
         st = cli_command_parse(&keys->command, "identity-command", text, err);
         if (st == ORTCRYPT_OK) {
-            st = ortcrypt_keyring_set_unwrap(keys->ring, cli_command_run, &keys->command, err);
+            st = ortcrypt_keyring_set_callbacks(keys->ring, NULL, cli_command_run, &keys->command, NULL, err);
         }
     }
     if (st == ORTCRYPT_OK && passphrase) {

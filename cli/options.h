@@ -26,6 +26,7 @@ enum {
     CLI_VERIFY = 1 << 5,
     CLI_DECRYPT = 1 << 6,
     CLI_EPS = 1 << 7,
+    CLI_WITH_ORT = CLI_COMPILE | CLI_RUN | CLI_EPS, /* code of ONNX Runtime and of execution providers runs in the process */
     CLI_OPENING = CLI_COMPILE | CLI_RUN | CLI_INSPECT | CLI_VERIFY | CLI_DECRYPT,
     CLI_ALL = (1 << 8) - 1
 };
@@ -47,6 +48,8 @@ typedef enum cli_option_id {
     OPT_BUNDLE_ID,
     OPT_MIN_SEQUENCE,
     OPT_ORT,
+    OPT_NO_SANDBOX,
+    OPT_REQUIRE_SANDBOX,
     OPT_EP,
     OPT_EP_OPTION,
     OPT_VARIANT,

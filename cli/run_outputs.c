@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ortcrypt/sandbox.h"
 #include "run.h"
 
 static double now_seconds(void)
@@ -116,10 +117,21 @@ static ortcrypt_status write_files(const cli_outputs *outputs, const cli_model *
     return st;
 }
 
+/* What crosses to a thread outside of the sandbox. */
+typedef struct outputs_job {
+    const cli_outputs *outputs;
+    const cli_model *model;
+    const char *folder;
+    char **files;
+} outputs_job;
+
 /* Beside the wanted folder, then renamed: it is complete or not there. */
-ortcrypt_status cli_outputs_write(const cli_outputs *outputs, const cli_model *model, const char *folder, char **files,
-                                  ortcrypt_error *err)
+static ortcrypt_status write_folder(void *state, ortcrypt_error *err)
 {
+    const outputs_job *job = state;
+    const cli_outputs *outputs = job->outputs;
+    const char *folder = job->folder;
+    char **files = job->files;
     char temporary[PATH_MAX];
     size_t len = strlen(folder);
     while (len > 1 && folder[len - 1] == '/') {
@@ -136,7 +148,7 @@ ortcrypt_status cli_outputs_write(const cli_outputs *outputs, const cli_model *m
     const int fd = open(temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ortcrypt_status st = fd >= 0 ? ORTCRYPT_OK : cli_fail_errno(err, ORTCRYPT_E_IO, errno, "%s", temporary);
     if (st == ORTCRYPT_OK) {
-        st = write_files(outputs, model, fd, files, err);
+        st = write_files(outputs, job->model, fd, files, err);
     }
     if (st == ORTCRYPT_OK && fchmod(fd, 0777 & ~mask) != 0) {
         st = cli_fail_errno(err, ORTCRYPT_E_IO, errno, "%s", temporary);
@@ -156,4 +168,11 @@ ortcrypt_status cli_outputs_write(const cli_outputs *outputs, const cli_model *m
         (void)close(fd);
     }
     return st;
+}
+
+ortcrypt_status cli_outputs_write(const cli_outputs *outputs, const cli_model *model, const char *folder, char **files,
+                                  ortcrypt_error *err)
+{
+    outputs_job job = {.outputs = outputs, .model = model, .folder = folder, .files = files};
+    return ortcrypt_sandbox_call(write_folder, &job, err);
 }

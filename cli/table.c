@@ -4,6 +4,7 @@
 #define KEYS "Keys"
 #define TRUST "What the bundle must be"
 #define ORT "Runtime"
+#define SANDBOX "Sandbox"
 #define CACHE "Compiling just in time"
 #define GENERAL "General"
 
@@ -131,10 +132,15 @@ const cli_option CLI_OPTIONS[] = {
      "compiles in memory, each time."},
 
     /* everywhere */
-    {OPT_ORT, "ort", 0, VALUE_FILE, "LIBRARY", NULL, false, ORT, CLI_COMPILE | CLI_RUN | CLI_EPS,
+    {OPT_ORT, "ort", 0, VALUE_FILE, "LIBRARY", NULL, false, ORT, CLI_WITH_ORT,
      "The ONNX Runtime library to use (libonnxruntime.so.X). Default: the file that ORTCRYPT_ORT names, else the system's."},
-    {OPT_VERBOSE, "verbose", 'v', VALUE_NONE, NULL, NULL, false, ORT, CLI_COMPILE | CLI_RUN | CLI_EPS,
+    {OPT_VERBOSE, "verbose", 'v', VALUE_NONE, NULL, NULL, false, ORT, CLI_WITH_ORT,
      "Show ONNX Runtime's own warnings and errors."},
+    {OPT_NO_SANDBOX, "no-sandbox", 0, VALUE_NONE, NULL, NULL, false, SANDBOX, CLI_WITH_ORT,
+     "Run ONNX Runtime and the execution provider without the sandbox. They could then write plaintext of the model to files, or send it "
+     "away, without a word. In the sandbox, which is the default, their threads can write no file and open no connection."},
+    {OPT_REQUIRE_SANDBOX, "require-sandbox", 0, VALUE_NONE, NULL, NULL, false, SANDBOX, CLI_WITH_ORT,
+     "Refuse (exit code 5) where the kernel cannot make the sandbox, instead of saying so and going on."},
     {OPT_JSON, "json", 0, VALUE_NONE, NULL, NULL, false, GENERAL, CLI_ALL & ~CLI_KEYGEN,
      "Print exactly one JSON object on standard output; after an error it has the member \"error\"."},
     {OPT_HELP, "help", 'h', VALUE_NONE, NULL, NULL, false, GENERAL, CLI_ALL, "Show this."},

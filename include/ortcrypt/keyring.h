@@ -81,15 +81,14 @@ typedef int (*ortcrypt_wrap_fn)(void *state, const void *payload, size_t payload
 typedef int (*ortcrypt_unwrap_fn)(void *state, const void *key_file, size_t key_file_len, void *out, size_t out_max,
                                   size_t *out_len);
 
-/* Replaces native wrapping. `recipient_text` (may be NULL) is the line kept beside the key so that rekey can list it. */
-ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_keyring_set_wrap(ortcrypt_keyring *keyring, ortcrypt_wrap_fn wrap,
-                                                                         void *state, const char *recipient_text,
-                                                                         ortcrypt_error *err);
-
-/* Tried before the identities of the keyring. */
-ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_keyring_set_unwrap(ortcrypt_keyring *keyring,
-                                                                           ortcrypt_unwrap_fn unwrap, void *state,
-                                                                           ortcrypt_error *err);
+/*
+ * Sets one of them or both; NULL leaves what there was. `wrap` replaces native wrapping, `unwrap` is tried before the identities of the
+ * keyring. Both get `state`, so two calls give them two. `recipient_text` (may be NULL, needs `wrap`) is the line kept beside the key so
+ * that rekey can list it.
+ */
+ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_keyring_set_callbacks(ortcrypt_keyring *keyring, ortcrypt_wrap_fn wrap,
+                                                                              ortcrypt_unwrap_fn unwrap, void *state,
+                                                                              const char *recipient_text, ortcrypt_error *err);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,7 @@
 
 #include "bundle/inputs_files.h"
 #include "crypto/random.h"
+#include "os/outside.h"
 
 #define TMP_TRIES 16
 #define TMP_RANDOM_LEN 8
@@ -62,19 +63,34 @@ static int open_walking(int dir, const char *name, int flags, mode_t mode)
     return fd;
 }
 
-static int open_beneath(int dir, const char *name, uint64_t flags, mode_t mode)
+struct beneath {
+    int dir;
+    const char *name;
+    uint64_t flags;
+    mode_t mode;
+};
+
+static long do_open_beneath(void *state)
 {
+    const struct beneath *const call = state;
     struct open_how how = {
-        .flags = flags | O_CLOEXEC,
-        .mode = mode,
+        .flags = call->flags | O_CLOEXEC,
+        .mode = call->mode,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
     };
     long fd = -1;
 
     do {
-        fd = syscall(SYS_openat2, dir, name, &how, sizeof how);
+        fd = syscall(SYS_openat2, call->dir, call->name, &how, sizeof how);
     } while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-    return fd < 0 && errno == ENOSYS ? open_walking(dir, name, (int)flags, mode) : (int)fd;
+    return fd < 0 && errno == ENOSYS ? open_walking(call->dir, call->name, (int)call->flags, call->mode) : fd;
+}
+
+static int open_beneath(int dir, const char *name, uint64_t flags, mode_t mode)
+{
+    struct beneath call = {.dir = dir, .name = name, .flags = flags, .mode = mode};
+
+    return (int)oc_outside(do_open_beneath, &call);
 }
 
 /* Removes what is below `dir` (consumed), itself not. Best effort: there is nobody left to tell. Never follows a link. */
@@ -88,13 +104,13 @@ static void remove_below(int dir)
     }
     for (const struct dirent *entry = readdir(stream); entry != NULL; entry = readdir(stream)) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            unlinkat(dir, entry->d_name, 0) == 0) {
+            oc_disk_unlinkat(dir, entry->d_name, 0) == 0) {
             continue;
         }
         const int below = openat(dir, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (below >= 0) {
             remove_below(below); /* no deeper than OC_OUTDIR_DEPTH_MAX: we made it */
-            (void)unlinkat(dir, entry->d_name, AT_REMOVEDIR);
+            (void)oc_disk_unlinkat(dir, entry->d_name, AT_REMOVEDIR);
         }
     }
     closedir(stream);
@@ -118,7 +134,7 @@ static ortcrypt_status make_tmp(oc_outdir *folder, ortcrypt_error *err)
         }
         oc_hex_encode(hex, random, sizeof random);
         (void)snprintf(tmp_path, len, "%s.tmp-%s", folder->path, hex);
-        if (mkdir(tmp_path, 0700) == 0) {
+        if (oc_disk_mkdirat(AT_FDCWD, tmp_path, 0700) == 0) {
             folder->tmp_path = tmp_path;
             return ORTCRYPT_OK;
         }
@@ -210,7 +226,7 @@ static ortcrypt_status make_parents(oc_outdir *folder, const char *name, ortcryp
     for (char *slash = prefix == NULL ? NULL : strchr(prefix, '/'); status == ORTCRYPT_OK && slash != NULL;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        if (mkdirat(parent >= 0 ? parent : folder->fd, oc_path_last(prefix), 0700) != 0 && errno != EEXIST) {
+        if (oc_disk_mkdirat(parent >= 0 ? parent : folder->fd, oc_path_last(prefix), 0700) != 0 && errno != EEXIST) {
             status = fail_name(folder, name, errno, err);
         } else {
             const int next = open_beneath(folder->fd, prefix, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -305,7 +321,7 @@ ortcrypt_status oc_outdir_publish(oc_outdir *folder, ortcrypt_error *err)
     if (fsync(folder->fd) != 0) {
         return oc_fail_errno(err, ORTCRYPT_E_IO, errno, "folder %s cannot be written", folder->tmp_path);
     }
-    if (renameat2(AT_FDCWD, folder->tmp_path, AT_FDCWD, folder->path, RENAME_NOREPLACE) != 0) {
+    if (oc_disk_renameat2(AT_FDCWD, folder->tmp_path, AT_FDCWD, folder->path, RENAME_NOREPLACE) != 0) {
         const int sys = errno;
         return oc_fail_errno(err, sys == EEXIST ? ORTCRYPT_E_EXISTS : ORTCRYPT_E_IO, sys, "%s cannot be renamed to %s",
                              folder->tmp_path, folder->path);
@@ -328,7 +344,7 @@ void oc_outdir_end(oc_outdir *folder)
         close(folder->fd);
     }
     if (folder->tmp_path != NULL && !folder->published) {
-        (void)rmdir(folder->tmp_path);
+        (void)oc_disk_unlinkat(AT_FDCWD, folder->tmp_path, AT_REMOVEDIR);
     }
     free(folder->tmp_path);
     free(folder->path);

@@ -129,42 +129,39 @@ ortcrypt_status ortcrypt_keyring_set_scrypt_limit(ortcrypt_keyring *keyring, uns
     return ORTCRYPT_OK;
 }
 
-ortcrypt_status ortcrypt_keyring_set_wrap(ortcrypt_keyring *keyring, ortcrypt_wrap_fn wrap, void *state,
-                                          const char *recipient_text, ortcrypt_error *err)
+static ortcrypt_status copy_recipient_text(char **out, const char *recipient_text, ortcrypt_error *err)
 {
-    char *text = NULL;
-    if (keyring == NULL || wrap == NULL) {
-        return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_keyring_set_wrap needs keyring and wrap");
+    const size_t len = strlen(recipient_text);
+    bool plain = len >= 1 && len <= RECIPIENT_TEXT_MAX && oc_utf8_valid(recipient_text, len);
+    for (size_t i = 0; plain && i < len; i++) {
+        plain = (unsigned char)recipient_text[i] >= 0x20 && recipient_text[i] != 0x7f;
     }
-    if (recipient_text != NULL) {
-        const size_t len = strlen(recipient_text);
-        bool plain = len >= 1 && len <= RECIPIENT_TEXT_MAX && oc_utf8_valid(recipient_text, len);
-        for (size_t i = 0; plain && i < len; i++) {
-            plain = (unsigned char)recipient_text[i] >= 0x20 && recipient_text[i] != 0x7f;
-        }
-        if (!plain) {
-            return oc_fail(err, ORTCRYPT_E_INVALID, "a recipient's text is one line of 1 to %u bytes of UTF-8", RECIPIENT_TEXT_MAX);
-        }
-        ortcrypt_status st = oc_strdup(&text, recipient_text, err);
-        if (st != ORTCRYPT_OK) {
-            return st;
-        }
-    }
-    free(keyring->wrap_text);
-    keyring->wrap = wrap;
-    keyring->wrap_state = state;
-    keyring->wrap_text = text;
-    return ORTCRYPT_OK;
+    return plain ? oc_strdup(out, recipient_text, err)
+                 : oc_fail(err, ORTCRYPT_E_INVALID, "a recipient's text is one line of 1 to %u bytes of UTF-8", RECIPIENT_TEXT_MAX);
 }
 
-ortcrypt_status ortcrypt_keyring_set_unwrap(ortcrypt_keyring *keyring, ortcrypt_unwrap_fn unwrap, void *state,
-                                            ortcrypt_error *err)
+ortcrypt_status ortcrypt_keyring_set_callbacks(ortcrypt_keyring *keyring, ortcrypt_wrap_fn wrap, ortcrypt_unwrap_fn unwrap, void *state,
+                                               const char *recipient_text, ortcrypt_error *err)
 {
-    if (keyring == NULL || unwrap == NULL) {
-        return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_keyring_set_unwrap needs keyring and unwrap");
+    char *text = NULL;
+    if (keyring == NULL || (wrap == NULL && unwrap == NULL) || (wrap == NULL && recipient_text != NULL)) {
+        return oc_fail(err, ORTCRYPT_E_INVALID,
+                       "ortcrypt_keyring_set_callbacks needs a keyring and a callback, and a recipient's text goes with wrap");
     }
-    keyring->unwrap = unwrap;
-    keyring->unwrap_state = state;
+    ortcrypt_status st = recipient_text != NULL ? copy_recipient_text(&text, recipient_text, err) : ORTCRYPT_OK;
+    if (st != ORTCRYPT_OK) {
+        return st;
+    }
+    if (wrap != NULL) {
+        free(keyring->wrap_text);
+        keyring->wrap = wrap;
+        keyring->wrap_state = state;
+        keyring->wrap_text = text;
+    }
+    if (unwrap != NULL) {
+        keyring->unwrap = unwrap;
+        keyring->unwrap_state = state;
+    }
     return ORTCRYPT_OK;
 }
 

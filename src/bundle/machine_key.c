@@ -12,6 +12,7 @@
 
 #include "bundle/local.h"
 #include "crypto/random.h"
+#include "os/outside.h"
 
 #define FOLDER_MODE 0700
 #define SUFFIX_HEX 16
@@ -30,7 +31,7 @@ ortcrypt_status oc_folders_make(const char *path, ortcrypt_error *err)
         at += strcspn(at, "/");
         const char kept = *at;
         *at = '\0';
-        if (text[0] != '\0' && mkdir(text, FOLDER_MODE) != 0 && errno != EEXIST) {
+        if (text[0] != '\0' && oc_disk_mkdirat(AT_FDCWD, text, FOLDER_MODE) != 0 && errno != EEXIST) {
             cause = errno;
             cause = access(text, F_OK) == 0 ? 0 : cause; /* a read-only place says so before it says that the folder is there */
         }
@@ -72,16 +73,16 @@ static ortcrypt_status make_key(const char *path, ortcrypt_error *err)
     }
     if (st == ORTCRYPT_OK) {
         (void)sprintf(name, "%s.tmp-%s", path, suffix);
-        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        fd = oc_disk_openat(AT_FDCWD, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         st = fd < 0 ? oc_fail_errno(err, ORTCRYPT_E_IO, errno, "the machine key %s cannot be made", path)
                     : write_key(fd, &key, path, err);
     }
-    if (st == ORTCRYPT_OK && link(name, path) != 0 && errno != EEXIST) {
+    if (st == ORTCRYPT_OK && oc_disk_linkat(AT_FDCWD, name, AT_FDCWD, path) != 0 && errno != EEXIST) {
         st = oc_fail_errno(err, ORTCRYPT_E_IO, errno, "the machine key %s cannot be made", path);
     }
     if (fd >= 0) {
         (void)close(fd);
-        (void)unlink(name);
+        (void)oc_disk_unlinkat(AT_FDCWD, name, 0);
     }
     free(name);
     oc_secret_free(&key);

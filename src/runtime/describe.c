@@ -116,8 +116,8 @@ static json_t *kernel_json(void)
     oc_kernel kernel;
 
     oc_kernel_probe(&kernel);
-    return json_pack("{s:b, s:i, s:b, s:o, s:o}", "userfaultfd", kernel.userfaultfd, "landlock", kernel.landlock_abi,
-                     "proc_self_fd", kernel.proc_self_fd, "swap",
+    return json_pack("{s:b, s:i, s:b, s:b, s:o, s:o}", "userfaultfd", kernel.userfaultfd, "landlock", kernel.landlock_abi,
+                     "seccomp", kernel.seccomp, "proc_self_fd", kernel.proc_self_fd, "swap",
                      kernel.swap_known ? json_boolean(kernel.swap) : json_null(), "core_pattern",
                      text_json(kernel.core_pattern));
 }

@@ -6,12 +6,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/landlock.h"
+#include "os/seccomp.h"
 #include "runtime/kernel.h"
 
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#endif
-#define LANDLOCK_ASK_VERSION 1u      /* LANDLOCK_CREATE_RULESET_VERSION */
 #define UFFD_ASK_USER_MODE_ONLY 1    /* UFFD_USER_MODE_ONLY, linux 5.11; missing in older headers */
 
 static bool has_userfaultfd(void)
@@ -43,8 +41,8 @@ void oc_kernel_probe(oc_kernel *out)
 
     memset(out, 0, sizeof(*out));
     out->userfaultfd = has_userfaultfd();
-    const long abi = syscall(SYS_landlock_create_ruleset, NULL, (size_t)0, LANDLOCK_ASK_VERSION);
-    out->landlock_abi = abi > 0 ? (int)abi : 0;
+    out->landlock_abi = oc_landlock_abi();
+    out->seccomp = oc_seccomp_available();
     out->proc_self_fd = access("/proc/self/fd", R_OK | X_OK) == 0;
     read_text("/proc/swaps", swaps, sizeof(swaps));
     out->swap_known = swaps[0] != '\0';

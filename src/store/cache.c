@@ -63,7 +63,7 @@ ortcrypt_status oc_cache_lock(int *lock, const char *folder, unsigned wait_ms, c
     int cause = EWOULDBLOCK;
     ortcrypt_status st = ORTCRYPT_OK;
     const int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const int fd = dir < 0 ? -1 : openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600);
+    const int fd = dir < 0 ? -1 : oc_disk_openat(dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600);
 
     if (fd < 0) {
         st = oc_fail_errno(err, ORTCRYPT_E_IO, errno, "the cache %s cannot be written to", folder);
@@ -104,7 +104,7 @@ void oc_cache_touch(const char *entry)
     const int fd = open(entry, FOLDER_FLAGS);
 
     if (fd >= 0) {
-        (void)futimens(fd, NULL);
+        (void)oc_disk_touch(fd);
         close(fd);
     }
 }
@@ -117,14 +117,14 @@ static bool remove_entry(int folder, const char *name)
     const int fd = openat(folder, name, FOLDER_FLAGS);
 
     if (fd >= 0 && oc_flock(fd, LOCK_EX, 0) == 0 && oc_random_name(doomed + sizeof REMOVED - 1, REMOVED_HEX, NULL) == ORTCRYPT_OK &&
-        renameat2(folder, name, folder, doomed, RENAME_NOREPLACE) == 0) {
+        oc_disk_renameat2(folder, name, folder, doomed, RENAME_NOREPLACE) == 0) {
         oc_tree_remove(folder, doomed);
         removed = true;
     }
     if (fd >= 0) {
         close(fd);
     } else if (errno == ENOTDIR || errno == ELOOP) {
-        removed = unlinkat(folder, name, 0) == 0; /* a file or link in an entry's place */
+        removed = oc_disk_unlinkat(folder, name, 0) == 0; /* a file or link in an entry's place */
     }
     return removed;
 }

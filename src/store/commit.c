@@ -70,7 +70,7 @@ ortcrypt_status oc_store_publish_manifest(oc_store *store, oc_span manifest, ort
         /* the names FORMAT, keys, objects; a new bundle has no earlier state to keep apart from this one */
         st = oc_folder_sync(store, store->dir, ".", err);
     }
-    const bool renamed = st == ORTCRYPT_OK && renameat(store->tmp, file->name, store->dir, "manifest") == 0;
+    const bool renamed = st == ORTCRYPT_OK && oc_disk_renameat2(store->tmp, file->name, store->dir, "manifest", 0) == 0;
     if (st == ORTCRYPT_OK && !renamed) {
         st = oc_fail_errno(err, ORTCRYPT_E_IO, errno, "writing %s/manifest", store->path);
     }
@@ -130,7 +130,7 @@ static void sweep(int fd, const keep *k, bool (*stale)(const keep *, const char 
     const struct dirent *entry;
     while ((entry = readdir(listing)) != NULL) {
         if (stale(k, entry->d_name)) {
-            unlinkat(dirfd(listing), entry->d_name, 0);
+            (void)oc_disk_unlinkat(dirfd(listing), entry->d_name, 0);
         }
     }
     closedir(listing);
@@ -162,7 +162,7 @@ static void sweep_objects(const oc_store *store, const keep *k)
             const int fd = openat(objects, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
             if (fd >= 0) {
                 sweep(fd, k, stale_object);
-                unlinkat(objects, entry->d_name, AT_REMOVEDIR); /* only when it is empty now */
+                (void)oc_disk_unlinkat(objects, entry->d_name, AT_REMOVEDIR); /* only when it is empty now */
             }
         }
     }

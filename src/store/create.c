@@ -61,7 +61,7 @@ static ortcrypt_status make_folder(oc_store *store, ortcrypt_error *err)
     if (st != ORTCRYPT_OK) {
         return st;
     }
-    if (mkdirat(store->parent, name, 0777) != 0) {
+    if (oc_disk_mkdirat(store->parent, name, 0777) != 0) {
         st = oc_fail_errno(err, ORTCRYPT_E_IO, errno, "%s cannot be made", store->path);
         free(name);
         return st;
@@ -110,7 +110,7 @@ static ortcrypt_status write_format(oc_store *store, ortcrypt_error *err)
 {
     static const char text[] = OC_FORMAT_TEXT;
     const size_t len = sizeof text - 1;
-    const int fd = openat(store->dir, "FORMAT", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = oc_disk_openat(store->dir, "FORMAT", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     ortcrypt_status st = ORTCRYPT_OK;
     errno = EIO; /* a short write of a few bytes has no errno of its own */
     if (fd < 0 || write(fd, text, len) != (ssize_t)len || fsync(fd) != 0) {
@@ -159,18 +159,18 @@ ortcrypt_status oc_store_create(oc_store **out, const char *path, ortcrypt_error
 /* 0, or the errno. A file system without RENAME_NOREPLACE: an empty folder claims the name, then is replaced. */
 static int rename_new(int parent, const char *from, const char *to)
 {
-    if (renameat2(parent, from, parent, to, RENAME_NOREPLACE) == 0) {
+    if (oc_disk_renameat2(parent, from, parent, to, RENAME_NOREPLACE) == 0) {
         return 0;
     }
     if (errno != EINVAL && errno != ENOSYS) {
         return errno;
     }
-    if (mkdirat(parent, to, 0777) != 0) {
+    if (oc_disk_mkdirat(parent, to, 0777) != 0) {
         return errno;
     }
-    if (renameat(parent, from, parent, to) != 0) {
+    if (oc_disk_renameat2(parent, from, parent, to, 0) != 0) {
         const int cause = errno;
-        unlinkat(parent, to, AT_REMOVEDIR);
+        (void)oc_disk_unlinkat(parent, to, AT_REMOVEDIR);
         return cause;
     }
     return 0;
@@ -236,7 +236,7 @@ static bool link_object(oc_store *store, const oc_store *from, const char *path,
     if (oc_folder_open(store, folder, true, &fd, NULL) != ORTCRYPT_OK) {
         return false;
     }
-    const bool linked = linkat(from->dir, path, fd, leaf, 0) == 0 || errno == EEXIST;
+    const bool linked = oc_disk_linkat(from->dir, path, fd, leaf) == 0 || errno == EEXIST;
     close(fd);
     if (linked) {
         pthread_mutex_lock(&store->mutex);

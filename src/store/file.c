@@ -28,7 +28,7 @@ ortcrypt_status oc_file_new(oc_file **out, oc_store *store, ortcrypt_error *err)
     file->store = store;
     ortcrypt_status st = oc_random_name(file->name, sizeof file->name - 1, err);
     if (st == ORTCRYPT_OK) {
-        file->fd = openat(store->tmp, file->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        file->fd = oc_disk_openat(store->tmp, file->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (file->fd < 0) {
             st = fail_write(store, errno, err);
         }
@@ -101,7 +101,7 @@ static void forget(oc_file *file)
 void oc_file_discard(oc_file *file)
 {
     if (file != NULL) {
-        unlinkat(file->store->tmp, file->name, 0);
+        (void)oc_disk_unlinkat(file->store->tmp, file->name, 0);
         forget(file);
     }
 }
@@ -149,7 +149,7 @@ static ortcrypt_status place(oc_file *file, const char *folder, const char *leaf
     const bool there = fstatat(fd, leaf, &info, AT_SYMLINK_NOFOLLOW) == 0;
     if (!there || !keep) {
         st = placed_reserve(store, err);
-        if (st == ORTCRYPT_OK && renameat(store->tmp, file->name, fd, leaf) != 0) {
+        if (st == ORTCRYPT_OK && oc_disk_renameat2(store->tmp, file->name, fd, leaf, 0) != 0) {
             st = oc_fail_errno(err, ORTCRYPT_E_IO, errno, "writing %s/%s/%s", store->path, folder, leaf);
         } else if (st == ORTCRYPT_OK) {
             file->name[0] = '\0';
@@ -182,7 +182,7 @@ static ortcrypt_status publish(oc_file *file, const char *name, bool keep, ortcr
         st = place(file, folder, leaf, keep, err);
     }
     if (file->name[0] != '\0') { /* not renamed: an error, or the object was there */
-        unlinkat(file->store->tmp, file->name, 0);
+        (void)oc_disk_unlinkat(file->store->tmp, file->name, 0);
     }
     forget(file);
     return st;

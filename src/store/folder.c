@@ -15,7 +15,7 @@
 static int open_component(int parent, const char *name, bool create)
 {
     int fd = openat(parent, name, FOLDER_FLAGS);
-    if (fd < 0 && errno == ENOENT && create && (mkdirat(parent, name, 0777) == 0 || errno == EEXIST)) {
+    if (fd < 0 && errno == ENOENT && create && (oc_disk_mkdirat(parent, name, 0777) == 0 || errno == EEXIST)) {
         fd = openat(parent, name, FOLDER_FLAGS);
     }
     return fd;
@@ -84,7 +84,7 @@ ortcrypt_status oc_tmp_empty(const oc_store *store, ortcrypt_error *err)
     const struct dirent *entry;
     while (st == ORTCRYPT_OK && (entry = readdir(listing)) != NULL) {
         /* a folder in there is not ours and in nobody's way */
-        if (!dots(entry->d_name) && unlinkat(store->tmp, entry->d_name, 0) != 0 && errno != ENOENT && errno != EISDIR &&
+        if (!dots(entry->d_name) && oc_disk_unlinkat(store->tmp, entry->d_name, 0) != 0 && errno != ENOENT && errno != EISDIR &&
             errno != EPERM) {
             st = oc_fail_errno(err, ORTCRYPT_E_IO, errno, "%s/tmp cannot be emptied", store->path);
         }
@@ -95,7 +95,7 @@ ortcrypt_status oc_tmp_empty(const oc_store *store, ortcrypt_error *err)
 
 static void remove_below(int parent, const char *name, int depth)
 {
-    if (unlinkat(parent, name, 0) == 0 || depth < 0) {
+    if (oc_disk_unlinkat(parent, name, 0) == 0 || depth < 0) {
         return;
     }
     const int folder = openat(parent, name, FOLDER_FLAGS);
@@ -112,7 +112,7 @@ static void remove_below(int parent, const char *name, int depth)
     if (folder >= 0) {
         close(folder);
     }
-    unlinkat(parent, name, AT_REMOVEDIR);
+    (void)oc_disk_unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 void oc_tree_remove(int parent, const char *name)

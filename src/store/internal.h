@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "os/outside.h" /* oc_disk_*: what makes, renames or removes files is done outside of a sandbox */
 #include "store/store.h"
 
 #define OC_PLACED_SIZE 80 /* the longest name a bundle has is objects/ab/<64 hex> */

@@ -81,9 +81,9 @@ static void remove_dead(const oc_store *store, const char *name)
     const int folder = openat(store->parent, name, FOLDER_FLAGS);
     const int lock = folder < 0 || !only_bundle_names(folder)
                          ? -1
-                         : openat(folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
+                         : oc_disk_openat(folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
     if (lock >= 0 && oc_flock(lock, LOCK_EX, 0) == 0 && oc_build_name(&doomed, store->final_name, NULL) == ORTCRYPT_OK &&
-        renameat2(store->parent, name, store->parent, doomed, RENAME_NOREPLACE) == 0) {
+        oc_disk_renameat2(store->parent, name, store->parent, doomed, RENAME_NOREPLACE) == 0) {
         oc_tree_remove(store->parent, doomed);
     }
     free(doomed);

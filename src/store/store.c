@@ -154,9 +154,9 @@ static void undo(oc_store *store)
         int folder = -1;
         leaf[-1] = '\0';
         if (oc_folder_open(store, name, false, &folder, NULL) == ORTCRYPT_OK) {
-            unlinkat(folder, leaf, 0);
+            (void)oc_disk_unlinkat(folder, leaf, 0);
             close(folder);
-            unlinkat(store->dir, name, AT_REMOVEDIR); /* only when it is empty now */
+            (void)oc_disk_unlinkat(store->dir, name, AT_REMOVEDIR); /* only when it is empty now */
         }
     }
 }
@@ -192,7 +192,7 @@ static ortcrypt_status take_lock(oc_store *store, unsigned wait_ms, int *out, or
 {
     struct stat info;
     ortcrypt_status st = ORTCRYPT_OK;
-    const int fd = openat(store->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
+    const int fd = oc_disk_openat(store->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
     if (fd < 0 && errno == ELOOP) {
         st = oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "%s is made of links and is not written to: %s/lock is one", store->path,
                      store->path);

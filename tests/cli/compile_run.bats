@@ -279,7 +279,7 @@ END
     cc -shared -fPIC -o spy.so spy.c
     export SECRET
     SECRET=$(cat "$KEY")
-    run ortcrypt run "$F/add.ortc" --random 1 -i env:SECRET --ort ./spy.so
+    run ortcrypt run "$F/add.ortc" --random 1 -i env:SECRET --ort ./spy.so --no-sandbox # the spy writes a file
     [ -s environ.seen ]
     refute grep -aq AGE-SECRET-KEY environ.seen
     tr '\0' '\n' <environ.seen | grep -q '^HOME='

@@ -294,9 +294,13 @@ static void callbacks(void **state)
     oc_buf file;
     char *listed = NULL;
     ortcrypt_keyring *const keyring = new_keyring(f);
-    oc_test_status(ortcrypt_keyring_set_wrap(keyring, shift_wrap, &answer, "two\nlines", &f->err), ORTCRYPT_E_INVALID, &f->err);
-    oc_test_ok(ortcrypt_keyring_set_wrap(keyring, shift_wrap, &answer, "kms://key/1", &f->err), &f->err);
-    oc_test_ok(ortcrypt_keyring_set_unwrap(keyring, shift_unwrap, &answer, &f->err), &f->err);
+    oc_test_status(ortcrypt_keyring_set_callbacks(keyring, shift_wrap, shift_unwrap, &answer, "two\nlines", &f->err), ORTCRYPT_E_INVALID,
+                   &f->err);
+    oc_test_status(ortcrypt_keyring_set_callbacks(keyring, NULL, NULL, &answer, NULL, &f->err), ORTCRYPT_E_INVALID, &f->err);
+    oc_test_status(ortcrypt_keyring_set_callbacks(keyring, NULL, shift_unwrap, &answer, "kms://key/1", &f->err), ORTCRYPT_E_INVALID,
+                   &f->err);
+    oc_test_ok(ortcrypt_keyring_set_callbacks(keyring, shift_wrap, NULL, &answer, "kms://key/1", &f->err), &f->err);
+    oc_test_ok(ortcrypt_keyring_set_callbacks(keyring, NULL, shift_unwrap, &answer, NULL, &f->err), &f->err); /* wrap stays */
     wrap_sample(f, keyring, &file);
     oc_test_ok(unwrap(f, keyring, &file, &listed), &f->err);
     assert_string_equal(listed, "kms://key/1\n");
