@@ -2,13 +2,14 @@
 JOBS ?= 2
 TESTS ?= .
 
-.PHONY: help demo test crash bench bench-models setup dist test-dist dev asan tsan release test-asan test-tsan test-aarch64 check docs clean distclean
+.PHONY: help demo test crash matrix matrix-write bench bench-models setup dist test-dist dev asan tsan release test-asan test-tsan test-aarch64 check docs clean distclean
 
 help:
 	@echo "make demo       a real model, encrypted, compiled, run, compared and attacked"
 	@echo "make test       all tests (dev build); TESTS=REGEX narrows them down"
 	@echo "make test-asan  the same under the address sanitizer; make test-tsan: the threaded part under the thread sanitizer"
 	@echo "make crash      killed, interrupted and without power at every system call: no bundle is lost; CRASH=\"--every 10\" is quicker"
+	@echo "make matrix     every ONNX Runtime from 1.23 to 1.32 with every execution provider; make matrix-write: copies the table into the documents"
 	@echo "make test-aarch64  what can be tested of an aarch64 build under qemu-user"
 	@echo "make bench      loading against the plaintext file, as a table; make bench-models: the same with real models"
 	@echo "make dist       a Debian package and a tarball in build/dist/packages; make test-dist: unpacked, and clients built against them"
@@ -36,6 +37,14 @@ crash: setup
 	@cmake --preset release --log-level=NOTICE
 	cmake --build --preset release -j$(JOBS) --target crash_tools
 	ORTCRYPT_BUILD=build/release PYTHONDONTWRITEBYTECODE=1 python3 tests/faults/crash.py $(CRASH)
+
+# Every pinned runtime and EP (tests/matrix); fails when README.md and docs/support.md say something else. MATRIX="--runtime 1.30.0 --ep QNN" is a part.
+matrix matrix-write: SETUP_FLAGS = --runtime all --eps
+matrix-write: MATRIX += --write
+matrix matrix-write: setup
+	@cmake --preset release --log-level=NOTICE
+	cmake --build --preset release -j$(JOBS) --target matrix_tools
+	ORTCRYPT_BUILD=build/release PYTHONDONTWRITEBYTECODE=1 build/deps/venv/bin/python tests/matrix/matrix.py --jobs $(JOBS) $(MATRIX)
 
 # Cross-built, under qemu-user, with libraries of Debian's arm64 and the aarch64 ONNX Runtime (CONTRIBUTING.md).
 test-aarch64: setup

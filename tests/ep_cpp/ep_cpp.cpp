@@ -8,6 +8,7 @@
 #include "ep_context.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -237,7 +238,11 @@ Factory::Factory() : OrtEpFactory{}
 EXPORTED OrtStatus *CreateEpFactories(const char *, const OrtApiBase *base, const OrtLogger *, OrtEpFactory **factories,
                                       size_t max, size_t *count)
 {
-    Ort::InitApi(base->GetApi(ORT_API_VERSION));
+    unsigned minor = 0;
+    if (std::sscanf(base->GetVersionString(), "1.%u", &minor) != 1 || minor < 23) {
+        return base->GetApi(1)->CreateStatus(ORT_NOT_IMPLEMENTED, "OrtcryptCpp needs ONNX Runtime 1.23 or a newer 1.x");
+    }
+    Ort::InitApi(base->GetApi(std::min<uint32_t>(minor, ORT_API_VERSION))); /* asked for more, an older runtime gives none */
     ortcrypt::InitEpContext(base);
     return Guard([&] {
         if (max < 1) {

@@ -1,0 +1,88 @@
+"""The matrix as text: all cells, and the summary that README.md shows."""
+import os
+import re
+
+MARK = "<!-- {} of the matrix: measured by `make matrix`, copied by `make matrix-write` -->"
+
+
+def aligned(rows):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["| " + " | ".join(text.ljust(width) for text, width in zip(row, widths)) + " |" for row in rows]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines) + "\n"
+
+
+def details(cells):
+    rows = [["ONNX Runtime", "EP", "embed", "route", "compile", "load", "compare", "result", "why"]]
+    for cell in cells:
+        rows.append([cell.runtime, cell.ep.title, str(cell.embed), cell.route, cell.compile, cell.load, cell.compare, cell.result,
+                     cell.reason.replace("|", "/")])
+    return aligned(rows)
+
+
+def word(pair):
+    """Of the two cells of a runtime and an EP. `pair`: by embed mode."""
+    passed = [embed for embed, cell in sorted(pair.items()) if cell.result == "passed"]
+    if len(passed) == 2:
+        return pair[0].route
+    if len(passed) == 1:
+        return f"{pair[passed[0]].route if pair[passed[0]].route != 'none' else 'native'}, embed {passed[0]} only"
+    return "refused" if all(cell.result == "refused" for cell in pair.values()) else "FAILED"
+
+
+def summary_rows(cells, eps):
+    pairs = {}
+    for cell in cells:
+        pairs.setdefault((cell.runtime, cell.ep.name), {})[cell.embed] = cell
+    runtimes = list(dict.fromkeys(cell.runtime for cell in cells))
+    rows = [["ONNX Runtime", *(ep.title for ep in eps)]]
+    for runtime in runtimes:
+        rows.append([runtime, *(word(pairs[runtime, ep.name]) if (runtime, ep.name) in pairs else "?" for ep in eps)])
+    return rows
+
+
+def summary(cells, eps):
+    return aligned(summary_rows(cells, eps))
+
+
+def between(text, part):
+    """Start and end of what stands between the two marks of `part`."""
+    mark = MARK.format(part)
+    start = text.index(mark) + len(mark) + 1
+    return start, text.index("<!-- end -->", start)
+
+
+def read_table(path, part):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    start, end = between(text, part)
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text[start:end].splitlines()]
+    return [row for row in rows if not re.fullmatch("-*", row[0])] or [[""]]
+
+
+def write(source, cells, eps):
+    for name, part, table in (("README.md", "summary", summary(cells, eps)), (os.path.join("docs", "support.md"), "cells", details(cells))):
+        path = os.path.join(source, name)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        start, end = between(text, part)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text[:start] + table + text[end:])
+
+
+def differences(source, cells, eps):
+    """Sentences: where README.md and docs/support.md do not say what was measured, of the rows that were."""
+    said = read_table(os.path.join(source, "README.md"), "summary")
+    if said[0][1:] != [ep.title for ep in eps]:
+        yield f"the columns of README.md's table are {said[0]}"
+        return
+    for row in summary_rows(cells, eps)[1:]:
+        known = next((other for other in said if other[0] == row[0]), [])
+        for ep, measured, word_said in zip(eps, row[1:], known[1:] or ["nothing"] * len(eps)):
+            if measured not in ("?", word_said):
+                yield f"README.md says of {ep.title} on ONNX Runtime {row[0]}: {word_said}; measured: {measured} (make matrix-write)"
+    listed = {tuple(row[:3]): row for row in read_table(os.path.join(source, "docs", "support.md"), "cells")}
+    for cell in cells:
+        row = listed.get((cell.runtime, cell.ep.title, str(cell.embed)))
+        if row is None or row[3:8] != [cell.route, cell.compile, cell.load, cell.compare, cell.result]:
+            yield f"docs/support.md says otherwise of {cell.ep.title} on ONNX Runtime {cell.runtime}, embed {cell.embed}"
