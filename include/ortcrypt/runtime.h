@@ -3,6 +3,9 @@
  *
  * Call order: open or adopt -> register_ep -> compile / sessions -> close (after everything made with it).
  * Threads: calls on one runtime may run concurrently, except close.
+ * Several in one process: different ONNX Runtimes live side by side, each with its own OrtEnv, EPs and sessions; nothing of one may
+ * be given to another. One library file is one runtime by whatever path (it has one OrtEnv, so what is registered through one
+ * ortcrypt_runtime is there in the other); a copy of the file is another. An EP library serves one of them at a time: see register_ep.
  */
 #ifndef ORTCRYPT_RUNTIME_H
 #define ORTCRYPT_RUNTIME_H
@@ -28,9 +31,11 @@ typedef struct ortcrypt_runtime_options {
 } ortcrypt_runtime_options;
 
 /*
- * Loads `library` (path of libonnxruntime.so.X; NULL: the one already in the process, else "libonnxruntime.so") and makes
- * an OrtEnv. ORTCRYPT_E_UNSUPPORTED for a version before 1.23 or from 2 on, or when ORT_DISABLE_TELEMETRY=1 is not in the
- * environment of a runtime that needs it.
+ * Loads `library` (path of libonnxruntime.so.X) and makes an OrtEnv. NULL: the one that the process is linked with or opened for
+ * all to see; else the only one that was opened for its owner alone, ORTCRYPT_E_INVALID when there are several of these; else
+ * "libonnxruntime.so". ORTCRYPT_E_UNSUPPORTED for a version before 1.23 or from 2 on, for one whose callback functions do not answer as
+ * they should (docs/runtimes.md; one that is newer than any known is asked in a forked child process), or when
+ * ORT_DISABLE_TELEMETRY=1 is not in the environment of a runtime that needs it. The library stays loaded until the process ends.
  */
 ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_runtime_open(ortcrypt_runtime **runtime, const char *library,
                                                                      const ortcrypt_runtime_options *options,
@@ -53,7 +58,10 @@ ORTCRYPT_API OrtEnv *ortcrypt_runtime_env(const ortcrypt_runtime *runtime);
 
 /*
  * Registers an EP library under `name` (the path is made absolute first: ORT would resolve it against its own folder).
- * Registering the same name and path again is allowed and does nothing.
+ * Registering the same name and path again is allowed and does nothing; so it does where the OrtEnv has the library already.
+ * ORTCRYPT_E_UNSUPPORTED when the library serves another ONNX Runtime in this process: it is loaded only once, and most EPs keep what
+ * they were given in variables, which the second would take from the first (the reference EP keeps nothing and serves all).
+ * Only what was registered through this library is known. What an adopted OrtEnv was given stays in it after close.
  */
 ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_runtime_register_ep(ortcrypt_runtime *runtime, const char *name,
                                                                             const char *library, ortcrypt_error *err);

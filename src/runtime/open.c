@@ -2,17 +2,12 @@
  * Finding an ONNX Runtime, checking that it is one this library knows how to speak to, and letting go of it.
  * Call order: ortcrypt_runtime_open / _adopt -> ... -> ortcrypt_runtime_close.
  */
-#include <dlfcn.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ep_context/internal.h"
 #include "runtime/functions.h"
 #include "runtime/private.h"
-
-typedef const OrtApiBase *(ORT_API_CALL *get_base_fn)(void);
 
 /* ORT's log lines name nodes and files of models; errors reach the caller as OrtStatus, so nothing is lost here. */
 static void ORT_API_CALL drop_log(void *param, OrtLoggingLevel severity, const char *category, const char *logid,
@@ -24,46 +19,6 @@ static void ORT_API_CALL drop_log(void *param, OrtLoggingLevel severity, const c
     (void)logid;
     (void)code_location;
     (void)message;
-}
-
-static get_base_fn find_symbol(void *handle)
-{
-    void *symbol = dlsym(handle, "OrtGetApiBase");
-    get_base_fn fn = NULL;
-
-    memcpy(&fn, &symbol, sizeof(fn)); /* ISO C has no cast from an object pointer to a function pointer */
-    return fn;
-}
-
-/* The library stays loaded for the life of the process: ORT's thread-local destructors do not survive a dlclose. */
-static ortcrypt_status load_library(const OrtApiBase **base, const char *library, ortcrypt_error *err)
-{
-    const char *const name = library != NULL ? library : "libonnxruntime.so";
-    get_base_fn get = library == NULL ? find_symbol(RTLD_DEFAULT) : NULL;
-    void *handle = NULL;
-
-    if (get == NULL) {
-        if (library != NULL && strchr(library, '/') != NULL && access(library, R_OK) != 0) {
-            return oc_fail_errno(err, ORTCRYPT_E_IO, errno, "%s", library);
-        }
-        handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-        if (handle == NULL) {
-            char words[512];
-            ortcrypt_ort_words(words, sizeof(words), dlerror());
-            (void)oc_fail(err, ORTCRYPT_E_INPUT, "the ONNX Runtime library %s does not load: %s", name, words);
-            oc_hint(err, "name the file libonnxruntime.so.VERSION, for example the one inside the PyPI package onnxruntime");
-            return ORTCRYPT_E_INPUT;
-        }
-        get = find_symbol(handle);
-    }
-    *base = get != NULL ? get() : NULL;
-    if (*base == NULL) {
-        if (handle != NULL) {
-            (void)dlclose(handle);
-        }
-        return oc_fail(err, ORTCRYPT_E_INPUT, "%s is no ONNX Runtime: it has no OrtGetApiBase", name);
-    }
-    return ORTCRYPT_OK;
 }
 
 /* GetApi prints to stderr when asked for more than there is, so the version is read first. */
@@ -172,6 +127,7 @@ static void free_runtime(ortcrypt_runtime *runtime)
     if (runtime->env_owned) {
         runtime->api->ReleaseEnv(runtime->env); /* unloads the EP libraries registered in it */
     }
+    oc_claim_closed(runtime);
     (void)pthread_mutex_destroy(&runtime->lock);
     free(runtime->library);
     free(runtime);
@@ -235,6 +191,7 @@ static ortcrypt_status start(ortcrypt_runtime **out, const OrtApiBase *base, con
         st = make_env(runtime, env, &o, err);
     }
     if (st == ORTCRYPT_OK) {
+        oc_claim_opened(runtime);
         *out = runtime;
         runtime = NULL;
     }
@@ -251,7 +208,7 @@ ortcrypt_status ortcrypt_runtime_open(ortcrypt_runtime **runtime, const char *li
         return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_runtime_open was called without a place for the runtime");
     }
     *runtime = NULL;
-    const ortcrypt_status st = load_library(&base, library, err);
+    const ortcrypt_status st = oc_library_load(&base, library, err);
     return st == ORTCRYPT_OK ? start(runtime, base, library, NULL, options, err) : st;
 }
 

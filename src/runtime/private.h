@@ -40,6 +40,22 @@ struct ortcrypt_runtime {
     atomic_size_t holds;
     pthread_mutex_t lock; /* guards `eps` */
     oc_registered_ep *eps;
+    struct ortcrypt_runtime *next_open; /* claims.c's list of all open ones */
 };
+
+/*
+ * library.c: the OrtApiBase of a named library; of none (NULL): that of the process's global scope, else the only one that was opened
+ * for its owner alone (ORTCRYPT_E_INVALID when there are several), else that of libonnxruntime.so.
+ */
+ortcrypt_status oc_library_load(const OrtApiBase **base, const char *library, ortcrypt_error *err);
+
+/*
+ * claims.c: an EP library serves one ONNX Runtime at a time. ORTCRYPT_E_UNSUPPORTED when another has it. Each claim is dropped when its
+ * registration did not come about. `library` is the real path. A runtime is counted from _opened to _closed, which comes after ReleaseEnv.
+ */
+ortcrypt_status oc_claim_library(const ortcrypt_runtime *runtime, const char *name, const char *library, ortcrypt_error *err);
+void oc_claim_drop(const ortcrypt_runtime *runtime, const char *library);
+void oc_claim_opened(ortcrypt_runtime *runtime);
+void oc_claim_closed(const ortcrypt_runtime *runtime);
 
 #endif

@@ -150,6 +150,10 @@ static ortcrypt_status register_new(ortcrypt_runtime *runtime, oc_registered_ep 
 {
     OrtStatus *refused = NULL;
 
+    const ortcrypt_status claimed = oc_claim_library(runtime, ep->name, ep->library, err);
+    if (claimed != ORTCRYPT_OK) {
+        return claimed;
+    }
     if (!library_present(runtime, ep->library)) {
         refused = runtime->api->RegisterExecutionProviderLibrary(runtime->env, ep->name, ep->library);
     }
@@ -157,6 +161,8 @@ static ortcrypt_status register_new(ortcrypt_runtime *runtime, oc_registered_ep 
     if (st == ORTCRYPT_OK) {
         ep->next = runtime->eps;
         runtime->eps = ep;
+    } else {
+        oc_claim_drop(runtime, ep->library);
     }
     return st;
 }
