@@ -28,6 +28,8 @@ typedef struct ortcrypt_runtime_options {
     bool accept_telemetry; /* go on although a runtime known to write model metadata to disk may do so */
     int log_level;         /* OrtLoggingLevel + 1 of the OrtEnv made here, 0: errors only; its lines are dropped, never printed */
     const ortcrypt_monitor *monitor;
+    const char *probe; /* the program ortcrypt-probe, which tries out execution providers; NULL: found beside libortcrypt */
+    unsigned probe_timeout_ms; /* for one try; 0: 120000 */
 } ortcrypt_runtime_options;
 
 /*

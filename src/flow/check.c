@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "flow/output.h"
 
@@ -16,6 +17,21 @@ static oc_blob *find_blob(const ortcrypt_output *output, const char *name)
         blob = blob->next;
     }
     return blob;
+}
+
+/* Data that nobody gave us is somewhere else. ORT and EPs resolve its name against the working folder, or take it as a path. */
+static ortcrypt_status refuse_unwritten(const ortcrypt_output *output, const char *name, ortcrypt_error *err)
+{
+    char folder[512];
+    const bool absolute = name[0] == '/';
+    const bool known = !absolute && getcwd(folder, sizeof(folder)) != NULL;
+
+    (void)oc_fail(err, ORTCRYPT_E_INPUT,
+                  "the compiled model refers to EPContext data '%s' that was never written through the callback: plaintext of the model "
+                  "may have reached the disk", name);
+    oc_hint(err, "%s may have written it to a file: look for %s%s%s, and for files of %s below the temporary folder", output->ep,
+            known ? folder : absolute ? "" : "(the working folder)", absolute ? "" : "/", name, output->ep);
+    return ORTCRYPT_E_INPUT;
 }
 
 /* One node. A main context brings its data; any other refers to a main one. */
@@ -30,10 +46,7 @@ static ortcrypt_status check_node(const ortcrypt_output *output, const oc_onnx_e
         return ORTCRYPT_OK;
     }
     if (named) {
-        (void)oc_fail(err, ORTCRYPT_E_INPUT, "the compiled model refers to EPContext data '%s' that was never written through the callback",
-                      node->cache_context);
-        oc_hint(err, "%s may have written it to a file: look for one of that name", output->ep);
-        return ORTCRYPT_E_INPUT;
+        return refuse_unwritten(output, node->cache_context, err);
     }
     if (node->main_context != 0 && (node->embed_mode == 0 || node->cache_len == 0)) {
         return oc_fail(err, ORTCRYPT_E_INPUT, "an EPContext node of the compiled model has no data");

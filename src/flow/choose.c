@@ -4,12 +4,50 @@
 #include <string.h>
 
 #include "flow/flow.h"
+#include "runtime/canary.h"
 
-ortcrypt_status oc_route_check(const ortcrypt_runtime *runtime, const char *ep, bool embedded, ortcrypt_error *err)
+/* ORTCRYPT_E_UNSUPPORTED whatever the reason: that nothing could be tried out proves nothing either. */
+static ortcrypt_status prove(ortcrypt_runtime *runtime, const char *ep, const char *const *keys, const char *const *values, size_t count,
+                             const ortcrypt_monitor *monitor, ortcrypt_error *err)
+{
+    ortcrypt_error reason = ORTCRYPT_ERROR_INIT;
+    oc_canary_verdict verdict;
+
+    const ortcrypt_status st = oc_canary_prove(&verdict, runtime, ep, keys, values, count, &reason);
+    if (st == ORTCRYPT_E_NO_MEMORY || st == ORTCRYPT_E_NOT_FOUND || st == ORTCRYPT_E_INVALID) {
+        if (err != NULL) {
+            *err = reason;
+        }
+        return st;
+    }
+    if (st != ORTCRYPT_OK) {
+        (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "nothing proves that %s keeps its EPContext data out of files on ONNX Runtime %s: %s",
+                      ep, ortcrypt_runtime_version(runtime), reason.message);
+        oc_hint(err, "%s", reason.hint);
+        return ORTCRYPT_E_UNSUPPORTED;
+    }
+    if (!verdict.proven) {
+        (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "%s is refused on ONNX Runtime %s: %s", ep, ortcrypt_runtime_version(runtime),
+                      verdict.why);
+        oc_hint(err, "it was tried out with a model that is no secret; `ortcrypt check-ep LIBRARY` says more");
+        return ORTCRYPT_E_UNSUPPORTED;
+    }
+    if (!verdict.known) {
+        oc_notice(monitor, "%s on ONNX Runtime %s is in no table: %s", ep, ortcrypt_runtime_version(runtime), verdict.why);
+    }
+    return ORTCRYPT_OK;
+}
+
+ortcrypt_status oc_route_check(ortcrypt_runtime *runtime, const char *ep, bool embedded, const char *const *keys,
+                               const char *const *values, size_t count, const ortcrypt_monitor *monitor, ortcrypt_error *err)
 {
     const char *why = NULL;
 
-    if (oc_runtime_route(runtime, ep, &why) != OC_ROUTE_NONE) {
+    const oc_route route = oc_runtime_route(runtime, ep, &why);
+    if (route == OC_ROUTE_UNPROVEN) {
+        return prove(runtime, ep, keys, values, count, monitor, err);
+    }
+    if (route != OC_ROUTE_NONE) {
         return ORTCRYPT_OK;
     }
     if (embedded && strcmp(ep, OC_EP_REFERENCE_NAME) == 0) {
@@ -234,7 +272,8 @@ ortcrypt_status oc_choose(oc_choice *out, ortcrypt_runtime *runtime, const ortcr
         }
     }
     if (st == ORTCRYPT_OK && choice.ep != NULL) {
-        st = oc_route_check(runtime, choice.ep, choice.variant->embed == 1, err);
+        st = oc_route_check(runtime, choice.ep, choice.variant->embed == 1, options->ep_option_keys, options->ep_option_values,
+                            options->ep_option_count, monitor, err);
     }
     if (st == ORTCRYPT_OK) {
         *out = choice;

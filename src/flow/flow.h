@@ -45,8 +45,12 @@ void oc_choice_explain(const oc_variant *variant, const ortcrypt_runtime *runtim
 OrtCompiledModelCompatibility oc_judge(const ortcrypt_runtime *runtime, const OrtEpDevice *device, const oc_variant *variant,
                                        const ortcrypt_monitor *monitor);
 
-/* ORTCRYPT_E_UNSUPPORTED, naming the EP and what would help, when its EPContext data would not reach the callbacks. */
-ortcrypt_status oc_route_check(const ortcrypt_runtime *runtime, const char *ep, bool embedded, ortcrypt_error *err);
+/*
+ * ORTCRYPT_E_UNSUPPORTED, naming the EP and what would help, when its EPContext data would not reach the callbacks. A pair that no table
+ * proves is tried out with the canary, in a program of its own, with these EP options.
+ */
+ortcrypt_status oc_route_check(ortcrypt_runtime *runtime, const char *ep, bool embedded, const char *const *keys,
+                               const char *const *values, size_t count, const ortcrypt_monitor *monitor, ortcrypt_error *err);
 
 /* The device of an EP that is used: the first NPU, else the first GPU, else the first. */
 ortcrypt_status oc_choose_device(const OrtEpDevice **out, ortcrypt_runtime *runtime, const char *ep, ortcrypt_error *err);

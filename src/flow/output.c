@@ -91,7 +91,8 @@ static ortcrypt_status prepare(ortcrypt_output *output, const ortcrypt_compile_o
         st = ortcrypt_runtime_register_ep(output->runtime, options->ep, options->ep_library, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_route_check(output->runtime, options->ep, options->embed, err);
+        st = oc_route_check(output->runtime, options->ep, options->embed, output->option_keys, output->option_values,
+                            output->ep_option_count, options->monitor, err);
     }
     if (st == ORTCRYPT_OK) {
         st = oc_choose_device(&output->device, output->runtime, options->ep, err);

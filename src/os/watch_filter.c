@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/landlock.h"
 #include "os/watch_private.h"
 
 #if defined(__x86_64__)
@@ -136,9 +137,14 @@ bool oc_watch_enter(void)
 {
     const struct rlimit no_core = {1, 1}; /* a core would be a file */
     oc_watch_level level = OC_WATCH_NOTHING;
+    oc_landlock_held held = {0};
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)setrlimit(RLIMIT_CORE, &no_core);
+    /* first, as it makes system calls of its own; it also holds what the filter cannot see */
+    if (oc_landlock_restrict(NULL, 0, &held, NULL) == ORTCRYPT_OK && held.files) {
+        level = OC_WATCH_LANDLOCK;
+    }
     const int listener = oc_watch_filter();
     if (listener >= 0) {
         level = OC_WATCH_SECCOMP;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ep_context/internal.h"
+#include "runtime/canary.h"
 #include "runtime/functions.h"
 #include "runtime/private.h"
 
@@ -128,7 +129,9 @@ static void free_runtime(ortcrypt_runtime *runtime)
         runtime->api->ReleaseEnv(runtime->env); /* unloads the EP libraries registered in it */
     }
     oc_claim_closed(runtime);
+    oc_canary_forget(runtime);
     (void)pthread_mutex_destroy(&runtime->lock);
+    free(runtime->probe);
     free(runtime->library);
     free(runtime);
 }
@@ -170,6 +173,10 @@ static ortcrypt_status start(ortcrypt_runtime **out, const OrtApiBase *base, con
     atomic_init(&runtime->holds, 0);
     (void)pthread_mutex_init(&runtime->lock, NULL); /* default attributes: cannot be refused */
     st = library != NULL ? oc_strdup(&runtime->library, library, err) : ORTCRYPT_OK;
+    runtime->probe_timeout_ms = o.probe_timeout_ms;
+    if (st == ORTCRYPT_OK && o.probe != NULL) {
+        st = oc_strdup(&runtime->probe, o.probe, err);
+    }
     if (st == ORTCRYPT_OK) {
         st = read_version(runtime, err);
     }

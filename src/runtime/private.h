@@ -41,6 +41,9 @@ struct ortcrypt_runtime {
     pthread_mutex_t lock; /* guards `eps` */
     oc_registered_ep *eps;
     struct ortcrypt_runtime *next_open; /* claims.c's list of all open ones */
+    char *probe; /* NULL: found beside this library */
+    unsigned probe_timeout_ms;
+    struct oc_canary_kept *canaries; /* verdicts; guarded by `lock` */
 };
 
 /*

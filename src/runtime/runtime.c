@@ -51,6 +51,9 @@ oc_route oc_runtime_route(const ortcrypt_runtime *runtime, const char *ep, const
 
     if (strcmp(ep, OC_EP_CPU) == 0) {
         reason = "it compiles nothing: run the source variant with it";
+    } else if (!known && !ours && era != ORTCRYPT_ERA_NONE) {
+        route = OC_ROUTE_UNPROVEN;
+        reason = "no table proves that it hands its EPContext data to the application: it is tried out before it sees a model";
     } else if (!known && !ours) {
         reason = "nothing proves that it hands its EPContext data to the application instead of writing it to a file";
     } else if (era == ORTCRYPT_ERA_NONE) {

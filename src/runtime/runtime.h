@@ -28,7 +28,12 @@ ortcrypt_status oc_ort_check(const ortcrypt_runtime *runtime, OrtStatus *status,
 OrtStatus *oc_ort_status(const OrtApi *api, ortcrypt_status status, const ortcrypt_error *err);
 
 /* Which way EPContext data takes for an EP on this runtime. */
-typedef enum oc_route { OC_ROUTE_NONE, OC_ROUTE_NATIVE, OC_ROUTE_BRIDGED } oc_route;
+typedef enum oc_route {
+    OC_ROUTE_NONE,
+    OC_ROUTE_NATIVE,
+    OC_ROUTE_BRIDGED,
+    OC_ROUTE_UNPROVEN /* no table has this pair: the canary must prove it first (canary.h) */
+} oc_route;
 /* *why is a constant sentence part (for NONE: what would help). */
 oc_route oc_runtime_route(const ortcrypt_runtime *runtime, const char *ep, const char **why);
 

@@ -155,7 +155,7 @@ static void commit_refuses_what_is_not_whole(void **state)
     (void)state;
     bed_open(&b, &unchecked);
     write_model(&b, missing, 1, NULL);
-    commit_refused(&b, ORTCRYPT_E_INPUT, "'a.bin' that was never written");
+    commit_refused(&b, ORTCRYPT_E_INPUT, "'a.bin' that was never written through the callback: plaintext of the model may have reached the disk");
     begin(&b, &unchecked);
     write_model(&b, nameless, 1, NULL);
     commit_refused(&b, ORTCRYPT_E_INPUT, "has no data");

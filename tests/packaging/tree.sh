@@ -48,6 +48,7 @@ check_files() {
     needs "$LIB/libortcrypt.so" 'libcrypto|libjansson|libc'
     needs "$EP" 'libc'
     needs "$PREFIX/bin/ortcrypt" 'libcrypto|libjansson|libc|libm'
+    needs "$PREFIX/libexec/ortcrypt/ortcrypt-probe" 'libcrypto|libjansson|libc'
     ! grep -rIl "$ORTCRYPT_SOURCE" "$PREFIX" || die "files in the tree name the folder of the sources"
 }
 
@@ -59,6 +60,14 @@ check_command_line() {
     "$ortcrypt" compile "$WORK/b.ortc" -i "$WORK/key.txt" --ep OrtcryptReference --ort "$RUNTIME" >/dev/null
     "$ortcrypt" run "$WORK/b.ortc" -i "$WORK/key.txt" --ep OrtcryptReference --ort "$RUNTIME" --random 1 --dim x:0=1 --dim x:2=48 \
         --dim x:3=320 --compare "$ORTCRYPT_DEPS/models/ppocr_rec.onnx" >/dev/null || die "the installed command line does not run the model"
+}
+
+# An EP that no table proves is tried out by the installed program.
+check_probe() {
+    local ortcrypt=$PREFIX/bin/ortcrypt
+    "$ortcrypt" compile "$WORK/b.ortc" -i "$WORK/key.txt" --ep "OrtcryptCpp=$ORTCRYPT_BUILD/libortcrypt_ep_cpp.so" --variant cpp \
+        --ort "$RUNTIME" 2>"$WORK/probe.log" >/dev/null || true
+    grep -q 'proved with the canary' "$WORK/probe.log" || { cat "$WORK/probe.log" >&2; die "ortcrypt-probe does not work from the tree"; }
 }
 
 check_headers() {
@@ -121,6 +130,7 @@ check_tree() {
     [ -f "$EP" ] || die "the reference EP is not in $LIB/ortcrypt"
     check_files
     check_command_line
+    [ ! -f "${ORTCRYPT_BUILD:-}/libortcrypt_ep_cpp.so" ] || check_probe
     check_headers
     check_pkg_config
     check_cmake

@@ -1,0 +1,157 @@
+/* The order of steps, and the report. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conform/drive.h"
+#include "runtime/probe.h"
+
+static bool mode_from(oc_drive_mode *out, const json_t *job, const char *key)
+{
+    static const char *const words[] = {"give", "fail", "empty", "cut", "foreign"};
+    const char *const word = json_string_value(json_object_get(job, key));
+
+    for (size_t i = 0; word != NULL && i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(words[i], word) == 0) {
+            *out = (oc_drive_mode)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool oc_drive_begin(oc_drive *drive, const char *job, int out)
+{
+    const char *model = NULL;
+
+    memset(drive, 0, sizeof(*drive));
+    drive->out = out;
+    drive->onnx = OC_BUF(1u << 20);
+    drive->compiled = OC_BUF(64u << 20);
+    (void)pthread_mutex_init(&drive->lock, NULL);
+    drive->job = json_loads(job, 0, NULL);
+    model = json_string_value(json_object_get(drive->job, "model"));
+    drive->model = model != NULL ? oc_model_find(model) : NULL;
+    drive->callbacks = json_is_true(json_object_get(drive->job, "callbacks"));
+    drive->report = json_pack("{s:s, s:s, s:n, s:[], s:[], s:[]}", "version", ORTCRYPT_VERSION, "stage", "begin", "error", "named",
+                              "written", "read");
+    return drive->report != NULL && drive->model != NULL && mode_from(&drive->write, drive->job, "write") &&
+           mode_from(&drive->read, drive->job, "read");
+}
+
+/* A line that cannot be written ends the program: its parent would not understand the rest. */
+static void tell(oc_drive *drive)
+{
+    char *const text = json_dumps(drive->report, JSON_COMPACT);
+    const size_t len = text != NULL ? strlen(text) : 0;
+    size_t at = 0;
+
+    if (text == NULL) {
+        _exit(1);
+    }
+    text[len] = '\n'; /* in place of the NUL: the length is known */
+    while (at < len + 1) {
+        const ssize_t done = write(drive->out, text + at, len + 1 - at);
+        if (done <= 0) {
+            _exit(1);
+        }
+        at += (size_t)done;
+    }
+    free(text);
+}
+
+void oc_drive_stage(oc_drive *drive, const char *stage)
+{
+    (void)pthread_mutex_lock(&drive->lock);
+    (void)json_object_set_new(drive->report, "stage", json_string(stage));
+    tell(drive);
+    (void)pthread_mutex_unlock(&drive->lock);
+}
+
+static const char *text_of(const oc_drive *drive, const char *key)
+{
+    const char *const text = json_string_value(json_object_get(drive->job, key));
+
+    return text != NULL ? text : "";
+}
+
+static ortcrypt_status open_runtime(oc_drive *drive, ortcrypt_error *err)
+{
+    oc_drive_stage(drive, "open");
+    ortcrypt_status st = ortcrypt_runtime_open(&drive->runtime, text_of(drive, "ort"), NULL, err);
+    if (st == ORTCRYPT_OK) {
+        drive->api = ortcrypt_runtime_api(drive->runtime);
+        st = drive->model->build(&drive->onnx, err);
+    }
+    return st == ORTCRYPT_OK ? oc_drive_expect(drive, err) : st;
+}
+
+static ortcrypt_status register_ep(oc_drive *drive, ortcrypt_error *err)
+{
+    const OrtEpDevice **devices = NULL;
+    size_t count = 0;
+
+    oc_drive_stage(drive, "register");
+    ortcrypt_status st =
+        ortcrypt_runtime_register_ep(drive->runtime, text_of(drive, "registration"), text_of(drive, "library"), err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_runtime_devices(drive->runtime, text_of(drive, "ep"), &devices, &count, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        drive->device = devices[0];
+        free(devices);
+    }
+    return st;
+}
+
+void oc_drive_run(oc_drive *drive)
+{
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    OrtSession *session = NULL;
+
+    ortcrypt_status st = open_runtime(drive, &err);
+    if (st == ORTCRYPT_OK) {
+        st = register_ep(drive, &err);
+    }
+    if (st == ORTCRYPT_OK) {
+        oc_drive_stage(drive, "compile");
+        st = oc_drive_compile(drive, &err);
+    }
+    if (st == ORTCRYPT_OK) {
+        oc_drive_stage(drive, "load");
+        st = oc_drive_load(drive, &session, &err);
+    }
+    if (st == ORTCRYPT_OK) {
+        oc_drive_stage(drive, "run");
+        st = oc_drive_compare(drive, session, &err);
+    }
+    if (st != ORTCRYPT_OK) {
+        json_t *const stage = json_object_get(drive->report, "stage");
+        (void)json_object_set_new(drive->report, "error", json_pack("{s:O, s:s}", "stage", stage, "words", err.message));
+    }
+    oc_drive_stage(drive, "close");
+    if (session != NULL) {
+        drive->api->ReleaseSession(session);
+    }
+    if (ortcrypt_runtime_close(drive->runtime, NULL) == ORTCRYPT_OK) { /* nothing counts itself in it: the session is ORT's own */
+        drive->runtime = NULL;
+    }
+    oc_drive_stage(drive, "done");
+}
+
+void oc_drive_end(oc_drive *drive)
+{
+    while (drive->blobs != NULL) {
+        oc_drive_blob *const blob = drive->blobs;
+        drive->blobs = blob->next;
+        free(blob->name);
+        free(blob->data);
+        free(blob);
+    }
+    free(drive->expected);
+    oc_buf_free(&drive->onnx);
+    oc_buf_free(&drive->compiled);
+    json_decref(drive->job);
+    json_decref(drive->report);
+    (void)pthread_mutex_destroy(&drive->lock);
+}

@@ -1,0 +1,104 @@
+/* The canary's verdicts: an EP that keeps the contract, one for each way of breaking it, and what makes trying impossible. */
+#include "test_flow_rig.h"
+
+#include <unistd.h>
+
+#include "runtime/canary.h"
+
+#define EP "OrtcryptCpp"
+
+/* A runtime of `version` with this EP library; each try may take that long. */
+static ortcrypt_runtime *open_with(const char *version, const char *library, const char *probe, unsigned timeout_ms)
+{
+    const ortcrypt_runtime_options options = {.struct_size = sizeof(options), .probe = probe, .probe_timeout_ms = timeout_ms};
+    ortcrypt_runtime *runtime = NULL;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    char path[1024];
+
+    (void)snprintf(path, sizeof(path), "%s/ort/%s/libonnxruntime.so.%s", oc_test_env("ORTCRYPT_DEPS"), version, version);
+    assert_ok(ortcrypt_runtime_open(&runtime, path, &options, &err), &err);
+    (void)snprintf(path, sizeof(path), "%s/%s", oc_test_env("ORTCRYPT_BUILD"), library);
+    assert_ok(ortcrypt_runtime_register_ep(runtime, EP, path, &err), &err);
+    return runtime;
+}
+
+static oc_canary_verdict prove(ortcrypt_runtime *runtime)
+{
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    oc_canary_verdict verdict;
+
+    assert_ok(oc_canary_prove(&verdict, runtime, EP, NULL, NULL, 0, &err), &err);
+    return verdict;
+}
+
+static void test_proven(void **state)
+{
+    static const char *const versions[] = {"1.30.0", "1.32.0"};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        ortcrypt_runtime *const runtime = open_with(versions[i], "libortcrypt_ep_cpp.so", NULL, 0);
+        oc_canary_verdict verdict = prove(runtime);
+        assert_true(verdict.proven);
+        assert_false(verdict.known);
+        verdict = prove(runtime); /* not tried again */
+        assert_true(verdict.proven);
+        assert_true(verdict.known);
+        rig_runtime_close(runtime);
+    }
+}
+
+static void test_refused(void **state)
+{
+    static const struct {
+        const char *library, *why;
+        unsigned timeout_ms;
+    } cases[] = {
+        {"broken/libortcrypt_broken_file.so", "it tried to open /", 0},
+        {"broken/libortcrypt_broken_silent.so", "without calling the write callback", 0},
+        {"broken/libortcrypt_broken_mute.so", "it does not advertise the EPContext callbacks", 0},
+        {"broken/libortcrypt_broken_crash.so", "it crashed (SIGABRT, step compile)", 0},
+        {"broken/libortcrypt_broken_hang.so", "it did not come to an end (step compile)", 3000},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ortcrypt_runtime *const runtime = open_with("1.32.0", cases[i].library, NULL, cases[i].timeout_ms);
+        const oc_canary_verdict verdict = prove(runtime);
+        assert_false(verdict.proven);
+        if (strstr(verdict.why, cases[i].why) == NULL) {
+            fail_msg("%s: %s", cases[i].library, verdict.why);
+        }
+        rig_runtime_close(runtime);
+    }
+}
+
+/* What cannot be tried is refused as well: without the program, with another program, for an EP that is not there. */
+static void test_not_tried(void **state)
+{
+    static const char *const probes[] = {"/nowhere/ortcrypt-probe", "/bin/false"};
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    oc_canary_verdict verdict;
+
+    (void)state;
+    ortcrypt_runtime *runtime = open_with("1.32.0", "libortcrypt_ep_cpp.so", probes[0], 0);
+    oc_test_status(oc_canary_prove(&verdict, runtime, EP, NULL, NULL, 0, &err), ORTCRYPT_E_UNSUPPORTED, &err);
+    assert_non_null(strstr(err.message, probes[0]));
+    oc_test_status(oc_canary_prove(&verdict, runtime, "Nobody", NULL, NULL, 0, &err), ORTCRYPT_E_NOT_FOUND, &err);
+    rig_runtime_close(runtime);
+    runtime = open_with("1.32.0", "libortcrypt_ep_cpp.so", probes[1], 0);
+    verdict = prove(runtime);
+    assert_false(verdict.proven);
+    rig_runtime_close(runtime);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_proven),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_not_tried),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
