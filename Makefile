@@ -2,7 +2,7 @@
 JOBS ?= 2
 TESTS ?= .
 
-.PHONY: help demo test crash matrix matrix-write bench bench-models setup dist test-dist dev asan tsan release test-asan test-tsan test-aarch64 check docs clean distclean
+.PHONY: help demo test crash matrix matrix-write bench bench-write bench-models setup dist test-dist dev asan tsan release test-asan test-tsan test-aarch64 check docs clean distclean
 
 help:
 	@echo "make demo       a real model, encrypted, compiled, run, compared and attacked"
@@ -50,17 +50,19 @@ matrix matrix-write: setup
 test-aarch64: setup
 	@tools/aarch64.py --jobs $(JOBS)
 
-# Side-by-side measurements: BENCH="--mib 64 --runs 1" makes them short.
-bench: setup
+# Side-by-side measurements, under 40 minutes: BENCH="--minutes 10" or BENCH="--mib 64 --runs 1" makes them short; bench-write: docs/performance.md and its plot anew.
+bench bench-write: SETUP_FLAGS = --runtime 1.24.4
+bench-write: BENCH += --write
+bench bench-write: setup
 	@cmake --preset release --log-level=NOTICE
-	cmake --build --preset release -j$(JOBS) --target ortcrypt bench_load
-	build/deps/venv/bin/python bench/bench.py --build build/release $(BENCH)
+	cmake --build --preset release -j$(JOBS) --target ortcrypt bench_load bench_compile bench_read ortcrypt_reference_ep
+	PYTHONDONTWRITEBYTECODE=1 build/deps/venv/bin/python bench/bench.py --build build/release $(BENCH)
 
 # Takes two to four minutes; docs/performance.md has its table.
 bench-models: setup
 	@cmake --preset release --log-level=NOTICE
 	cmake --build --preset release -j$(JOBS) --target ortcrypt bench_load
-	build/deps/venv/bin/python bench/bench_models.py --build build/release $(BENCH)
+	PYTHONDONTWRITEBYTECODE=1 build/deps/venv/bin/python bench/bench_models.py --build build/release $(BENCH)
 
 dist: setup
 	packaging/make_dist.sh $(JOBS)

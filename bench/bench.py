@@ -1,168 +1,167 @@
-"""Loading an encrypted model against loading the plaintext file: create, first inference, peak memory, as ratios.
+"""Loading an encrypted model beside the plaintext file and the documented flow; encrypting and decrypting beside other tools.
 
-Usage: bench.py --build FOLDER [--mib 512] [--runs 5] [--json FILE]
+Usage: bench.py --build FOLDER [--minutes 36] [--runs 5] [--mib 512] [--workloads NAME,...] [--runtimes VERSION,...] [--no-cold] [--no-work]
+                [--malloc fixed|default] [--write] | --report FILE | --memory
 
-Each measurement is one process (bench_load). Runs are interleaved, so that a slow moment of the machine hits all alike;
-the table has medians. `seed` is the flow of "Compiled Model Encryption" as documented. Rows with a bound are marked met or
-MISSED, and a missed bound is exit code 1.
+Each measurement is one process. Turns go on until --runs are done or the minutes are over; the first one measures everything once. What is known is kept in
+build/bench/results.json after every turn, and is printed on an interrupt too. `--write` puts tables and plot into docs/.
+`--memory` is the short form in `make test`: peaks of small models alone, ratios only. Exit code 1: a bound is missed or a measurement failed.
 """
 
 import argparse
-import glob
 import json
 import os
-import re
-import shutil
-import statistics
-import subprocess
+import signal
 import sys
+import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-DEPS = os.path.join(ROOT, "build", "deps")
-MODES = ("plain", "seed", "ortcrypt")
-PEAK_BOUND = 1.15  # times the plaintext path load
+import loads
+import plot
+import report
+import rig as rigs
+import rules
+import work
 
-
-def bounded(kind, runtime, prepack):
-    """Peak memory is bound for embedded weights, and for external data on 1.32.0 without prepacking."""
-    return kind == "embedded" or (runtime == "1.32.0" and not prepack)
-
-
-def progress(text):
-    """One line that overwrites itself, on a terminal only."""
-    if sys.stderr.isatty():
-        print("\r\033[K" + text, end="", file=sys.stderr, flush=True)
-
-
-def run(command, **more):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, **more)
-    if done.returncode != 0:
-        sys.exit("bench: " + " ".join(command) + " ended with exit code " + str(done.returncode) + ": " + done.stderr.strip())
-    return done.stdout
+KEPT = os.path.join(rigs.WORK, "results.json")
+DOC = os.path.join(rigs.ROOT, "docs", "performance.md")
+PICTURE = os.path.join(rigs.ROOT, "docs", "performance.svg")
+BEGIN, END = "<!-- make bench: begin -->\n", "<!-- make bench: end -->\n"
+COLD_TURNS = 3
+WORK_TURNS = 5
 
 
-def make_model(folder, mib, kind):
-    """A chain of MatMuls with `mib` MiB of weights; kept once it is whole."""
-    path = os.path.join(folder, kind, "model.onnx")
-    if not os.path.exists(path):
-        progress(f"making {os.path.relpath(path, ROOT)}")
-        new = os.path.join(folder, kind + ".new")
-        shutil.rmtree(new, ignore_errors=True)
-        os.makedirs(new)
-        run([sys.executable, os.path.join(ROOT, "tests", "models", "make_models.py"), "--big", str(mib), "--kind", kind,
-             os.path.join(new, "model.onnx")])
-        os.rename(new, os.path.join(folder, kind))
-    return path
+def new_results(arguments):
+    return {"machine": rigs.machine(), "mib": arguments.mib, "malloc": arguments.malloc, "load_average": os.getloadavg()[0], "minutes": 0,
+            "data_len": 0, "loads": [], "work": {}, "failures": []}
 
 
-def make_inputs(build, work, mib):
-    """{kind: (model path, bundle path)}, made once per size; and the identity's path."""
-    folder = os.path.join(work, f"{mib}-mib")
-    key = os.path.join(folder, "key.txt")
-    command_line = os.path.join(build, "ortcrypt")
-    os.makedirs(folder, exist_ok=True)
-    if not os.path.exists(key):
-        run([command_line, "keygen", "-o", key])
-    with open(key, encoding="utf-8") as file:
-        recipient = re.search(r"age1\w+", file.read())[0]
-    inputs = {}
-    for kind in ("external", "embedded"):
-        model = make_model(folder, mib, kind)
-        bundle = model + ".ortc"
-        if not os.path.exists(bundle):
-            progress(f"encrypting {os.path.relpath(model, ROOT)}")
-            run([command_line, "encrypt", model, "-o", bundle, "-r", recipient])
-        inputs[kind] = (model, bundle)
-    return inputs, key
+def keep(results):
+    results["minutes"] = (time.monotonic() - rigs.STARTED) / 60
+    with open(KEPT + ".new", "w", encoding="utf-8") as file:
+        json.dump(results, file, indent=1)
+    os.rename(KEPT + ".new", KEPT)
 
 
-def warm(path):
-    """Reads everything once: the page cache is warm for all alike."""
-    paths = [path, *glob.glob(path + ".data"), *glob.glob(os.path.join(path, "**", "*"), recursive=True)]
-    for each in paths:
-        if os.path.isfile(each):
-            with open(each, "rb") as file:
-                while file.read(1 << 24):
-                    pass
+def prepare(rig, arguments, results):
+    """Models and bundles first, so that no measurement waits for one. What cannot be made fails again, and is named, where it is needed."""
+    for workload in arguments.workloads:
+        try:
+            rig.model(workload)
+            rig.bundle(workload)
+            if any(way.startswith("split") for way in rigs.WORKLOADS[workload][2]):
+                rig.bundle(workload, split=True)
+        except (rigs.Failed, OSError) as error:
+            results["failures"].append({"what": "making " + workload, "why": str(error)})
+    data = os.path.join(rig.folder, "external-1", "model.onnx.data")
+    results["data_len"] = os.path.getsize(data) if os.path.exists(data) else 0
 
 
-def measure(build, environment, mode, inputs, key, runtime, prepack, shapes=()):
-    """One process of bench_load; `shapes` are its INPUT arguments."""
-    model, bundle = inputs
-    library = os.path.join(DEPS, "ort", runtime, "libonnxruntime.so." + runtime)
-    command = [os.path.join(build, "bench_load"), mode, model if mode == "plain" else bundle, library, str(int(prepack))]
-    return json.loads(run([*command, "-" if mode == "plain" else key, *shapes], env=environment))
-
-
-def collect(arguments, work):
-    environment = dict(os.environ, ORT_DISABLE_TELEMETRY="1", HOME=work, TMPDIR=work)
-    inputs, key = make_inputs(arguments.build, work, arguments.mib)
-    runtimes = sorted(os.listdir(os.path.join(DEPS, "ort")))
-    runtimes = [r for r in runtimes if r in ("1.30.0", "1.32.0")]
-    cases = [(kind, runtime, prepack) for kind in inputs for runtime in runtimes for prepack in (False, True)]
-    results = {(case, mode): [] for case in cases for mode in MODES}
+def collect(rig, arguments, results):
+    """Warm, work, cold; then again in turns while there is time."""
+    deadline = rigs.STARTED + arguments.minutes * 60
     for turn in range(arguments.runs):
-        for case in cases:
-            kind, runtime, prepack = case
-            if turn == 0:
-                for path in inputs[kind]:
-                    warm(path)
-            for mode in MODES:
-                progress(f"run {turn + 1} of {arguments.runs}: {kind} {runtime} prepacking {'on' if prepack else 'off'} {mode}")
-                results[case, mode].append(measure(arguments.build, environment, mode, inputs[kind], key, runtime, prepack))
-    progress("")
-    return cases, results
+        steps = [lambda t: loads.one_turn(rig, arguments, t, "warm", results, deadline)]
+        if arguments.work and turn < WORK_TURNS:
+            steps.append(lambda t: work.one_turn(rig, t, results, compiling=t < 3))
+        if arguments.cold and turn < COLD_TURNS:
+            steps.append(lambda t: loads.one_turn(rig, arguments, t, "cold", results, deadline))
+        for step in steps:
+            if time.monotonic() > deadline:
+                return
+            step(turn)
+            keep(results)
 
 
-def median(rows, field):
-    return statistics.median(row[field] for row in rows)
+def checks_of(results):
+    def size_of(workload):
+        kind, share, _ = rigs.WORKLOADS[workload]
+        return 0 if kind == "minilm" else results["mib"] * share * rules.MIB
+
+    found = list(rules.load_checks(rules.Loads(results["loads"]), size_of))
+    return found + (list(rules.work_checks(results["work"], results["data_len"])) if results["work"] else [])
 
 
-def tabulate(cases, results):
-    """Prints the table; returns (rows for --json, number of bounds missed)."""
-    print("| weights | runtime | prepacking | way | create s | first run s | both, x plain | peak MiB | peak, x plain | bound |")
-    print("|---|---|---|---|--:|--:|--:|--:|--:|---|")
-    rows, missed = [], 0
-    for case in cases:
-        kind, runtime, prepack = case
-        base = {field: median(results[case, "plain"], field) for field in ("create_s", "first_s", "peak")}
-        for mode in MODES:
-            create, first, peak = (median(results[case, mode], field) for field in ("create_s", "first_s", "peak"))
-            time_ratio = (create + first) / (base["create_s"] + base["first_s"])
-            peak_ratio = peak / base["peak"]
-            verdict = ""
-            if mode == "ortcrypt" and bounded(kind, runtime, prepack):
-                verdict = "met" if peak_ratio <= PEAK_BOUND else "MISSED"
-                missed += verdict == "MISSED"
-            if len({row["hash"] for row in results[case, mode]} | {row["hash"] for row in results[case, "plain"]}) != 1:
-                verdict += " OUTPUT DIFFERS"
-                missed += 1
-            print(f"| {kind} | {runtime} | {'on' if prepack else 'off'} | {mode} | {create:.3f} | {first:.3f} | {time_ratio:.2f} "
-                  f"| {peak / 2**20:.0f} | {peak_ratio:.2f} | {verdict} |")
-            rows.append({"weights": kind, "runtime": runtime, "prepacking": prepack, "way": mode, "create_s": create, "first_s": first,
-                         "peak": peak, "peak_ratio": peak_ratio, "time_ratio": time_ratio, "bound": verdict})
-    return rows, missed
+def write_docs(text, results):
+    with open(DOC, encoding="utf-8") as file:
+        whole = file.read()
+    if BEGIN not in whole or END not in whole:
+        raise rigs.Failed(f"{DOC} has no place for the tables")
+    with open(DOC, "w", encoding="utf-8") as file:
+        file.write(whole[:whole.index(BEGIN) + len(BEGIN)] + text + "\n" + whole[whole.index(END):])
+    with open(PICTURE, "w", encoding="utf-8") as file:
+        file.write(plot.svg(results))
+
+
+def show(results, arguments):
+    checks = checks_of(results)
+    text = "\n".join(report.whole(results, checks))
+    print(text)
+    with open(os.path.join(rigs.WORK, "performance.svg"), "w", encoding="utf-8") as file:
+        file.write(plot.svg(results))
+    if arguments.write:
+        write_docs(text, results)
+    bad = any(each.verdict == "MISSED" for each in checks) or results["failures"] or not checks
+    return 1 if bad else 0
+
+
+def memory_only(arguments):
+    """The ratios of peaks with small models: what a change of the loading code would break first."""
+    arguments.mib, arguments.workloads, arguments.malloc = 64, ["external", "embedded", "epcontext"], "fixed"
+    arguments.runtimes = [version for version in ("1.30.0", "1.32.0") if version in arguments.runtimes]
+    rig = rigs.Rig(arguments.build, arguments.mib)
+    results = new_results(arguments)
+    prepare(rig, arguments, results)
+    for turn in range(arguments.runs):
+        loads.one_turn(rig, arguments, turn, "warm", results, float("inf"))
+    checks = [each for each in checks_of(results) if each.rule in ("peak / plain", "outputs equal plain's")]
+    print("\n".join([*report.check_table(checks), "", report.count(checks), *(f"{f['what']}: {f['why']}" for f in results["failures"])]))
+    return 1 if results["failures"] or not checks or any(each.verdict != "met" for each in checks) else 0
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--build", required=True, help="CMake's build folder (release)")
+    parser.add_argument("--minutes", type=float, default=36, help="when to stop measuring")
+    parser.add_argument("--runs", type=int, default=5, help="turns at most; the tables have medians")
+    parser.add_argument("--mib", type=int, default=512, help="size of the weights")
+    parser.add_argument("--workloads", type=lambda text: text.split(","), default=list(rigs.WORKLOADS), help="of: " + ", ".join(rigs.WORKLOADS))
+    parser.add_argument("--runtimes", type=lambda text: text.split(","), default=list(rigs.RUNTIMES))
+    parser.add_argument("--no-cold", dest="cold", action="store_false", help="leave the cold page cache out")
+    parser.add_argument("--no-work", dest="work", action="store_false", help="leave encrypting, decrypting and compiling out")
+    parser.add_argument("--malloc", choices=("fixed", "default"), default="fixed", help="glibc's mmap threshold, for every way alike")
+    parser.add_argument("--write", action="store_true", help="put the result into docs/")
+    parser.add_argument("--report", metavar="FILE", help="only print what an earlier run kept")
+    parser.add_argument("--memory", action="store_true", help="peaks of 64 MiB models alone")
+    return parser.parse_args()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--build", required=True, help="CMake's build folder (release)")
-    parser.add_argument("--mib", type=int, default=512, help="size of the weights")
-    parser.add_argument("--runs", type=int, default=5, help="measurements of each kind; the table has medians")
-    parser.add_argument("--json", help="also write the rows to this file")
-    arguments = parser.parse_args()
-    arguments.build = os.path.abspath(arguments.build)
-    work = os.path.join(ROOT, "build", "bench")
-    os.makedirs(work, exist_ok=True)
-    cases, results = collect(arguments, work)
-    rows, missed = tabulate(cases, results)
-    print(f"\n{arguments.mib} MiB of weights, {arguments.runs} runs each, {os.cpu_count()} cores, warm page cache; bound: peak at most "
-          f"{PEAK_BOUND} x plain")
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump(rows, file, indent=1)
-    if missed:
-        sys.exit(f"bench: {missed} bounds missed")
+    arguments = parse()
+    unknown = [name for name in arguments.workloads if name not in rigs.WORKLOADS]
+    if unknown:
+        sys.exit("bench: there is no workload " + unknown[0])
+    os.makedirs(rigs.WORK, exist_ok=True)
+    if arguments.report:
+        with open(arguments.report, encoding="utf-8") as file:
+            sys.exit(show(json.load(file), arguments))
+    missing = [v for v in arguments.runtimes if not os.path.exists(os.path.join(rigs.DEPS, "ort", v))]
+    arguments.runtimes = [v for v in arguments.runtimes if v not in missing]
+    if not arguments.runtimes:
+        sys.exit("bench: no runtime is here; make setup fetches them")
+    if arguments.memory:
+        sys.exit(memory_only(arguments))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    results = new_results(arguments)
+    results["failures"] += [{"what": "ONNX Runtime " + version, "why": "it is not here: tools/setup --runtime " + version} for version in missing]
+    try:
+        rig = rigs.Rig(arguments.build, arguments.mib, arguments.malloc)
+        prepare(rig, arguments, results)
+        collect(rig, arguments, results)
+    except KeyboardInterrupt:
+        rigs.progress("interrupted; this is what was measured\n")
+    keep(results)
+    rigs.progress("done\n")
+    sys.exit(show(results, arguments))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 /*
  * bench_load: one load of one model, measured, in a process of its own. bench.py runs it and compares.
  *
- * Usage: bench_load plain MODEL.onnx RUNTIME PREPACK - [INPUT]...
- *        bench_load seed|ortcrypt BUNDLE RUNTIME PREPACK IDENTITY [INPUT]...
- * PREPACK is 0 or 1, INPUT a shape or value as bench_run.h says. Prints one JSON object: seconds for creating the session and for the first inference, peak and resident
- * memory in bytes beyond what the process had after CreateEnv, and a hash of the outputs.
+ * Usage: bench_load plain MODEL.onnx RUNTIME PREPACK - [ep=LIBRARY] [INPUT]...
+ *        bench_load seed|ortcrypt BUNDLE RUNTIME PREPACK IDENTITY [ep=LIBRARY] [INPUT]...
+ * PREPACK is 0 or 1, LIBRARY the reference EP (not with seed: for EPContext data the documented flow is what ortcrypt does), INPUT a shape or value as
+ * bench_run.h says. Prints one JSON object: seconds for creating the session and for the first inference, peak and resident memory (after that inference) in
+ * bytes beyond what the process had after CreateEnv, and a hash of the outputs.
  *
  * plain:    CreateSession with the path of the plaintext model.
  * seed:     the flow that "Compiled Model Encryption" documents: decrypt everything into buffers,
@@ -14,8 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "bench_run.h"
 #include "bundle/bundle.h"
@@ -31,32 +30,9 @@ typedef struct bench {
     ortcrypt_bundle *bundle;
     ortcrypt_session *opened; /* mode ortcrypt */
     OrtSession *session;
+    const char *ep_library; /* the reference EP, or NULL: the CPU EP */
     ortcrypt_error err;
 } bench;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* Bytes of "VmHWM:" or "VmRSS:" in /proc/self/status. */
-static long long memory_of(const char *field)
-{
-    char line[256];
-    long long kib = 0;
-    FILE *status = fopen("/proc/self/status", "re");
-    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
-        if (strncmp(line, field, strlen(field)) == 0) {
-            kib = atoll(line + strlen(field));
-        }
-    }
-    if (status != NULL) {
-        fclose(status);
-    }
-    return kib * 1024;
-}
 
 static void check(const bench *b, OrtStatus *status, const char *what) { bench_check(b->ort, status, what); }
 
@@ -115,9 +91,19 @@ static void create_seed(bench *b)
 
 static void create_ortcrypt(bench *b)
 {
-    const ortcrypt_session_options options = {.struct_size = sizeof options, .base = b->options};
+    const ortcrypt_session_options options = {.struct_size = sizeof options, .base = b->options, .ep = b->ep_library != NULL ? BENCH_EP_NAME : NULL,
+                                              .ep_library = b->ep_library};
     need(b, ortcrypt_session_open(&b->opened, b->runtime, b->bundle, &options, &b->err), "session");
     b->session = ortcrypt_session_ort(b->opened);
+}
+
+static void create_plain(bench *b, const char *path)
+{
+    if (b->ep_library != NULL) {
+        need(b, ortcrypt_runtime_register_ep(b->runtime, BENCH_EP_NAME, b->ep_library, &b->err), b->ep_library);
+        bench_append_ep(b->ort, ortcrypt_runtime_env(b->runtime), b->options);
+    }
+    check(b, b->ort->CreateSession(ortcrypt_runtime_env(b->runtime), path, b->options, &b->session), "session");
 }
 
 static void finish(bench *b)
@@ -142,27 +128,29 @@ int main(int argc, char **argv)
     if (!plain && !seed && strcmp(mode, "ortcrypt") != 0) {
         bench_stop("usage", "bench_load plain|seed|ortcrypt MODEL-OR-BUNDLE RUNTIME PREPACK IDENTITY|- [INPUT]...");
     }
+    const int specs = argc > 6 && strncmp(argv[6], "ep=", 3) == 0 ? 7 : 6;
+    b.ep_library = specs == 7 ? argv[6] + 3 : NULL;
     need(&b, ortcrypt_runtime_open(&b.runtime, argv[3], NULL, &b.err), argv[3]);
     b.ort = ortcrypt_runtime_api(b.runtime);
     check(&b, b.ort->CreateSessionOptions(&b.options), "session options");
     if (strcmp(argv[4], "0") == 0) {
         check(&b, b.ort->AddSessionConfigEntry(b.options, "session.disable_prepacking", "1"), "session options");
     }
-    const long long before = memory_of("VmRSS:");
-    const double start = now();
+    const long long before = bench_memory("VmRSS:");
+    const double start = bench_now();
     if (plain) {
-        check(&b, b.ort->CreateSession(ortcrypt_runtime_env(b.runtime), argv[2], b.options, &b.session), "session");
+        create_plain(&b, argv[2]);
     } else {
         open_bundle(&b, argv[2], argv[5]);
         (seed ? create_seed : create_ortcrypt)(&b);
     }
-    const double created = now();
-    bench_inputs_make(&values, b.ort, b.session, argv + 6, (size_t)argc - 6);
-    const double asked = now();
+    const double created = bench_now();
+    bench_inputs_make(&values, b.ort, b.session, argv + specs, (size_t)(argc - specs));
+    const double asked = bench_now();
     const uint64_t hash = bench_run(&values, b.ort, b.session);
-    const double answered = now();
+    const double answered = bench_now();
     printf("{\"create_s\": %.4f, \"first_s\": %.4f, \"peak\": %lld, \"resident\": %lld, \"hash\": \"%016llx\"}\n", created - start,
-           answered - asked, memory_of("VmHWM:") - before, memory_of("VmRSS:") - before, (unsigned long long)hash);
+           answered - asked, bench_memory("VmHWM:") - before, bench_memory("VmRSS:") - before, (unsigned long long)hash);
     finish(&b);
     return 0;
 }

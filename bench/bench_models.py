@@ -2,20 +2,20 @@
 
 Usage: bench_models.py --build FOLDER [--runs 15]
 
-The measurements of bench.py (one process each, interleaved, medians, warm page cache, prepacking on as is ONNX Runtime's default) on
+The measurements of bench.py (one process each, interleaved, medians, warm page cache, malloc as it is, prepacking on as is ONNX Runtime's default) on
 the models that tools/setup fetched. `seed` is the flow of "Compiled Model Encryption" as documented. Outputs that differ from the
 plaintext model's are exit code 1. docs/performance.md has what it printed.
 """
 
 import argparse
+import json
 import os
-import platform
 import re
 import shutil
 import statistics
 import sys
 
-import bench
+import rig as rigs
 
 # name: what bench_load feeds it
 MODELS = {
@@ -27,6 +27,7 @@ MODELS = {
     "silero_vad": ["input=1x576", "sr=:16000"],
 }
 RUNTIMES = ("1.30.0", "1.32.0")
+MODES = ("plain", "seed", "ortcrypt")
 
 
 def encrypt(build, work):
@@ -36,33 +37,39 @@ def encrypt(build, work):
     os.makedirs(folder)
     key = os.path.join(folder, "key.txt")
     command_line = os.path.join(build, "ortcrypt")
-    bench.run([command_line, "keygen", "-o", key])
+    rigs.run([command_line, "keygen", "-o", key])
     with open(key, encoding="utf-8") as file:
         recipient = re.search(r"age1\w+", file.read())[0]
     inputs = {}
     for name in MODELS:
-        model = os.path.join(bench.DEPS, "models", name + ".onnx")
+        model = os.path.join(rigs.DEPS, "models", name + ".onnx")
         bundle = os.path.join(folder, name + ".ortc")
-        bench.run([command_line, "encrypt", model, "-o", bundle, "-r", recipient])
+        rigs.run([command_line, "encrypt", model, "-o", bundle, "-r", recipient])
         inputs[name] = (model, bundle)
     return inputs, key
 
 
 def collect(arguments, inputs, key, environment):
     cases = [(name, runtime) for name in MODELS for runtime in RUNTIMES]
-    results = {(case, mode): [] for case in cases for mode in bench.MODES}
+    results = {(case, mode): [] for case in cases for mode in MODES}
     for turn in range(arguments.runs):
         for name, runtime in cases:
             if turn == 0:
                 for path in inputs[name]:
-                    bench.warm(path)
+                    rigs.warm(path)
             # a mode that always came first would meet the machine in another state
-            for mode in bench.MODES[turn % len(bench.MODES):] + bench.MODES[:turn % len(bench.MODES)]:
-                bench.progress(f"run {turn + 1} of {arguments.runs}: {name} {runtime} {mode}")
-                results[(name, runtime), mode].append(
-                    bench.measure(arguments.build, environment, mode, inputs[name], key, runtime, True, MODELS[name]))
-    bench.progress("")
+            for mode in MODES[turn % len(MODES):] + MODES[:turn % len(MODES)]:
+                rigs.progress(f"run {turn + 1} of {arguments.runs}: {name} {runtime} {mode}")
+                library = os.path.join(rigs.DEPS, "ort", runtime, "libonnxruntime.so." + runtime)
+                plain = mode == "plain"
+                command = [os.path.join(arguments.build, "bench_load"), mode, inputs[name][0 if plain else 1], library, "1", "-" if plain else key]
+                results[(name, runtime), mode].append(json.loads(rigs.run([*command, *MODELS[name]], env=environment)))
+    rigs.progress("done\n")
     return cases, results
+
+
+def median(rows, field):
+    return statistics.median(row[field] for row in rows)
 
 
 def ratio(ours, plain, *fields):
@@ -78,24 +85,16 @@ def tabulate(inputs, cases, results):
         name, runtime = case
         plain = results[case, "plain"]
         size = os.path.getsize(inputs[name][0]) / 2**20
-        for mode in bench.MODES:
+        for mode in MODES:
             rows = results[case, mode]
             note = ""
             if {row["hash"] for row in rows} != {row["hash"] for row in plain}:
                 note = " OUTPUT DIFFERS"
                 different += 1
-            print(f"| {name} | {size:.1f} | {runtime} | {mode} | {1000 * bench.median(rows, 'create_s'):.1f} "
-                  f"| {1000 * bench.median(rows, 'first_s'):.1f} | {ratio(rows, plain, 'create_s', 'first_s'):.2f} "
-                  f"| {bench.median(rows, 'peak') / 2**20:.1f} | {ratio(rows, plain, 'peak'):.2f}{note} |")
+            print(f"| {name} | {size:.1f} | {runtime} | {mode} | {1000 * median(rows, 'create_s'):.1f} "
+                  f"| {1000 * median(rows, 'first_s'):.1f} | {ratio(rows, plain, 'create_s', 'first_s'):.2f} "
+                  f"| {median(rows, 'peak') / 2**20:.1f} | {ratio(rows, plain, 'peak'):.2f}{note} |")
     return different
-
-
-def machine():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        cpu = re.search(r"model name\s*: (.*)", file.read())
-    with open("/proc/meminfo", encoding="utf-8") as file:
-        memory = int(re.search(r"MemTotal:\s*(\d+)", file.read())[1]) / 2**20
-    return f"{cpu[1] if cpu else platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GiB, Linux {platform.release()}"
 
 
 def main():
@@ -104,14 +103,13 @@ def main():
     parser.add_argument("--runs", type=int, default=15, help="measurements of each kind; the table has medians")
     arguments = parser.parse_args()
     arguments.build = os.path.abspath(arguments.build)
-    work = os.path.join(bench.ROOT, "build", "bench")
-    os.makedirs(work, exist_ok=True)
-    environment = dict(os.environ, ORT_DISABLE_TELEMETRY="1", HOME=work, TMPDIR=work)
-    inputs, key = encrypt(arguments.build, work)
+    os.makedirs(rigs.WORK, exist_ok=True)
+    environment = rigs.environment("default")
+    inputs, key = encrypt(arguments.build, rigs.WORK)
     load = os.getloadavg()[0]
     cases, results = collect(arguments, inputs, key, environment)
     different = tabulate(inputs, cases, results)
-    print(f"\n{arguments.runs} runs each, prepacking on, warm page cache; load average before: {load:.1f}; {machine()}")
+    print(f"\n{arguments.runs} runs each, prepacking on, warm page cache; load average before: {load:.1f}; {rigs.machine()}")
     if different:
         sys.exit(f"bench: the outputs of {different} rows differ")
 

@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { RANK_MAX = 8 };
 
 _Noreturn void bench_stop(const char *what, const char *why)
 {
-    fprintf(stderr, "bench_load: %s: %s\n", what, why);
+    fprintf(stderr, "bench: %s: %s\n", what, why);
     exit(1);
 }
 
@@ -19,6 +20,43 @@ void bench_check(const OrtApi *ort, OrtStatus *status, const char *what)
     if (status != NULL) {
         bench_stop(what, ort->GetErrorMessage(status));
     }
+}
+
+double bench_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+long long bench_memory(const char *field)
+{
+    char line[256];
+    long long kib = 0;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
+        if (strncmp(line, field, strlen(field)) == 0) {
+            kib = atoll(line + strlen(field));
+        }
+    }
+    if (status != NULL) {
+        fclose(status);
+    }
+    return kib * 1024;
+}
+
+void bench_append_ep(const OrtApi *ort, OrtEnv *env, OrtSessionOptions *options)
+{
+    const OrtEpDevice *const *devices = NULL;
+    size_t count = 0;
+    bench_check(ort, ort->GetEpDevices(env, &devices, &count), BENCH_EP_NAME);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(ort->EpDevice_EpName(devices[i]), BENCH_EP_NAME) == 0) {
+            bench_check(ort, ort->SessionOptionsAppendExecutionProvider_V2(options, env, &devices[i], 1, NULL, NULL, 0), BENCH_EP_NAME);
+            return;
+        }
+    }
+    bench_stop(BENCH_EP_NAME, "has no device here");
 }
 
 typedef struct wanted {

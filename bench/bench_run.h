@@ -7,6 +7,8 @@
 
 #include "ortcrypt/runtime.h"
 
+#define BENCH_EP_NAME "OrtcryptReference"
+
 enum { BENCH_VALUES_MAX = 16 };
 
 /* Inputs and output names of a session; the process keeps them until it ends. */
@@ -27,7 +29,13 @@ void bench_inputs_make(bench_values *values, const OrtApi *ort, const OrtSession
 /* Runs once; a hash (FNV-1a) of the bytes of all outputs. Ends the process on an error. */
 uint64_t bench_run(const bench_values *values, const OrtApi *ort, OrtSession *session);
 
-/* "bench_load: what: why" on standard error, and exit code 1. */
+double bench_now(void); /* seconds of a clock that only runs forward */
+/* Bytes of "VmHWM:" or "VmRSS:" in /proc/self/status. */
+long long bench_memory(const char *field);
+/* The first device of BENCH_EP_NAME, which is registered, to the options. */
+void bench_append_ep(const OrtApi *ort, OrtEnv *env, OrtSessionOptions *options);
+
+/* "bench: what: why" on standard error, and exit code 1. */
 _Noreturn void bench_stop(const char *what, const char *why);
 /* The same with ORT's words when `status` is one. */
 void bench_check(const OrtApi *ort, OrtStatus *status, const char *what);
