@@ -16,7 +16,10 @@
 
 namespace {
 
-constexpr const char *NAME = "OrtcryptCpp";
+#ifndef ORTCRYPT_EP_NAME /* the same EP under a name that no table knows */
+#define ORTCRYPT_EP_NAME "OrtcryptCpp"
+#endif
+constexpr const char *NAME = ORTCRYPT_EP_NAME;
 constexpr const char *ENGINE = "OrtcryptCpp engine 1: Mul\n";
 constexpr std::size_t ENGINE_MAX = 64; /* bytes */
 

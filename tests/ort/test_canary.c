@@ -5,7 +5,7 @@
 
 #include "runtime/canary.h"
 
-#define EP "OrtcryptCpp"
+#define EP "OrtcryptTried"
 
 /* A runtime of `version` with this EP library; each try may take that long. */
 static ortcrypt_runtime *open_with(const char *version, const char *library, const char *probe, unsigned timeout_ms)
@@ -37,7 +37,7 @@ static void test_proven(void **state)
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        ortcrypt_runtime *const runtime = open_with(versions[i], "libortcrypt_ep_cpp.so", NULL, 0);
+        ortcrypt_runtime *const runtime = open_with(versions[i], "broken/libortcrypt_broken_none.so", NULL, 0);
         oc_canary_verdict verdict = prove(runtime);
         assert_true(verdict.proven);
         assert_false(verdict.known);
@@ -81,12 +81,12 @@ static void test_not_tried(void **state)
     oc_canary_verdict verdict;
 
     (void)state;
-    ortcrypt_runtime *runtime = open_with("1.32.0", "libortcrypt_ep_cpp.so", probes[0], 0);
+    ortcrypt_runtime *runtime = open_with("1.32.0", "broken/libortcrypt_broken_none.so", probes[0], 0);
     oc_test_status(oc_canary_prove(&verdict, runtime, EP, NULL, NULL, 0, &err), ORTCRYPT_E_UNSUPPORTED, &err);
     assert_non_null(strstr(err.message, probes[0]));
     oc_test_status(oc_canary_prove(&verdict, runtime, "Nobody", NULL, NULL, 0, &err), ORTCRYPT_E_NOT_FOUND, &err);
     rig_runtime_close(runtime);
-    runtime = open_with("1.32.0", "libortcrypt_ep_cpp.so", probes[1], 0);
+    runtime = open_with("1.32.0", "broken/libortcrypt_broken_none.so", probes[1], 0);
     verdict = prove(runtime);
     assert_false(verdict.proven);
     rig_runtime_close(runtime);

@@ -65,7 +65,7 @@ check_command_line() {
 # An EP that no table proves is tried out by the installed program.
 check_probe() {
     local ortcrypt=$PREFIX/bin/ortcrypt
-    "$ortcrypt" compile "$WORK/b.ortc" -i "$WORK/key.txt" --ep "OrtcryptCpp=$ORTCRYPT_BUILD/libortcrypt_ep_cpp.so" --variant cpp \
+    "$ortcrypt" compile "$WORK/b.ortc" -i "$WORK/key.txt" --ep "OrtcryptTried=$ORTCRYPT_BUILD/broken/libortcrypt_broken_none.so" --variant cpp \
         --ort "$RUNTIME" 2>"$WORK/probe.log" >/dev/null || true
     grep -q 'proved with the canary' "$WORK/probe.log" || { cat "$WORK/probe.log" >&2; die "ortcrypt-probe does not work from the tree"; }
 }
@@ -130,7 +130,7 @@ check_tree() {
     [ -f "$EP" ] || die "the reference EP is not in $LIB/ortcrypt"
     check_files
     check_command_line
-    [ ! -f "${ORTCRYPT_BUILD:-}/libortcrypt_ep_cpp.so" ] || check_probe
+    [ ! -f "${ORTCRYPT_BUILD:-}/broken/libortcrypt_broken_none.so" ] || check_probe
     check_headers
     check_pkg_config
     check_cmake
