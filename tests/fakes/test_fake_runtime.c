@@ -2,53 +2,10 @@
  * What the library calls of an ONNX Runtime of each era, slot by slot, and what it does with one that answers wrongly. The runtimes
  * are fakes (fake_ort.h): a slot that is not in the lists below ends the process, and so does a look beyond a table's end.
  */
-#include <dlfcn.h>
-
 #include <jansson.h>
 
-#include "fakes/fake_ort.h"
-#include "ort/test_flow_rig.h"
+#include "fakes/fake_load.h"
 #include "runtime/runtime.h"
-
-enum { FIRST = 23, NAMES = 28, MEMBERS = 31, PROVEN = 32, NEWER = 33 };
-
-typedef struct fake {
-    char path[1024];
-    const OrtApiBase *base;
-    fake_control *control;
-} fake;
-
-static void *find(void *library, const char *name)
-{
-    void *const symbol = dlsym(library, name);
-    assert_non_null(symbol);
-    return symbol;
-}
-
-/* One library per version; it stays loaded, so its control is set back. */
-static fake load(unsigned minor)
-{
-    static char versions[FAKE_VERSION_MAX][16];
-    const OrtApiBase *(*get_base)(void) = NULL;
-    fake_control_fn get_control = NULL;
-    fake f;
-
-    (void)snprintf(f.path, sizeof f.path, "%s/fakes/libfake_ort_%u.so", oc_test_env("ORTCRYPT_BUILD"), minor);
-    void *const library = dlopen(f.path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) {
-        fail_msg("%s", dlerror());
-    }
-    void *symbol = find(library, "OrtGetApiBase");
-    memcpy(&get_base, &symbol, sizeof get_base);
-    symbol = find(library, "fake_ort_control");
-    memcpy(&get_control, &symbol, sizeof get_control);
-    f.base = get_base();
-    f.control = get_control();
-    assert_int_equal(f.control->live, 0);
-    (void)snprintf(versions[minor], sizeof versions[minor], "1.%u.0", minor);
-    *f.control = (fake_control){.version = versions[minor]};
-    return f;
-}
 
 /* ---- Which slots are called. ---- */
 
