@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -298,6 +299,7 @@ def test(skips, jobs, only):
 
 
 def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and the tests would get that
     parser = argparse.ArgumentParser(prog="tools/aarch64.py", description="cross-builds for aarch64 and tests under qemu-user")
     parser.add_argument("--jobs", type=int, default=2, metavar="N")
     parser.add_argument("--only", metavar="REGEX", help="only test programs and .bats files whose name has it")
