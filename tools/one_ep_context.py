@@ -10,8 +10,8 @@ HEAD = """/*
  * ortcrypt_ep_context.c: EPContext data through the application's callbacks, on every era of ONNX Runtime.
  *
  * One file made of ortcrypt's src/ep_context; copy it and ep_context.h (and ep_context.hpp) into an execution provider. It needs
- * ONNX Runtime's C API headers and libc. Compile as C11. Its functions are not seen outside the library they are linked into;
- * define ORTCRYPT_EP_CONTEXT_SHARED for the opposite.
+ * ONNX Runtime's C API headers and libc. Compile as C11. Its functions are not seen outside the library they are linked into, but
+ * for the entry point ortcrypt_ep_attach; define ORTCRYPT_EP_CONTEXT_SHARED for the opposite.
  */
 #define ORTCRYPT_EP_CONTEXT_ONE_FILE 1
 #ifndef ORTCRYPT_EP_CONTEXT_SHARED

@@ -58,6 +58,12 @@ typedef struct ortcrypt_compile_options {
      */
     bool weightless;
     ortcrypt_optimize optimize;
+    /*
+     * For ortcrypt_output_open: the application's own options, from which it makes its OrtModelCompilationOptions afterwards. EPs that
+     * take ortcrypt's callbacks by id (ep_context.h; the bridge) find them there, on runtimes without callbacks too (before 1.28, where
+     * this must be set unless `embed` is). What would write plaintext in it is refused. ortcrypt_compile does not look at it.
+     */
+    OrtSessionOptions *session_options;
 } ortcrypt_compile_options;
 
 typedef struct ortcrypt_compile_result {

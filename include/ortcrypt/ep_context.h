@@ -43,6 +43,12 @@ extern "C" {
 #else
 #define ORTCRYPT_EP_CONTEXT_API
 #endif
+/* An entry point: exported by every EP library, as CreateEpFactories is, whatever else is hidden. */
+#if defined(__GNUC__)
+#define ORTCRYPT_EP_ENTRY_POINT __attribute__((visibility("default")))
+#else
+#define ORTCRYPT_EP_ENTRY_POINT
+#endif
 
 /*
  * ORT's own declarations, repeated so that headers older than 28, or without the experimental include file, suffice.
@@ -99,7 +105,8 @@ typedef struct ortcrypt_ep_context ortcrypt_ep_context;
 /*
  * Call in CreateEp, while `options` live. *out is written on success only. ORT_INVALID_ARGUMENT when `out` or `options` is NULL;
  * `base` must not be NULL. ORT_NOT_IMPLEMENTED before 1.23 and for what is no 1.x.
- * On runtimes of the first era the context is without callbacks.
+ * Callbacks that an id in the options names (see below) go before the runtime's own; an id that nobody knows is an error, never
+ * a file. On runtimes of the first era a context without an id is without callbacks.
  */
 ORTCRYPT_EP_CONTEXT_API OrtStatus *ortcrypt_ep_context_open(ortcrypt_ep_context **out, const OrtApiBase *base,
                                                             const OrtSessionOptions *options);
@@ -110,7 +117,7 @@ ORTCRYPT_EP_CONTEXT_API void ortcrypt_ep_context_close(ortcrypt_ep_context *cont
 /*
  * A context from a configuration alone: for an EP that keeps the OrtEpContextConfig itself, as ep_context.hpp does. `config` is
  * borrowed during the call only; NULL: no callbacks. There is no ep.context_file_path in it, and _get_options refuses.
- * Otherwise as _open.
+ * Otherwise as _open. `config` may also be ORTCRYPT_EP_CONTEXT_AS_CONFIG of a context that was opened with an id.
  */
 ORTCRYPT_EP_CONTEXT_API OrtStatus *ortcrypt_ep_context_open_config(ortcrypt_ep_context **out, const OrtApiBase *base,
                                                                    const OrtEpContextConfig *config);
@@ -221,6 +228,42 @@ ORTCRYPT_EP_CONTEXT_API OrtStatus *ortcrypt_ep_context_read(const ortcrypt_ep_co
 ORTCRYPT_EP_CONTEXT_API OrtStatus *ortcrypt_ep_context_write(const ortcrypt_ep_context *context, const char *name,
                                                              const char *fallback_name, const OrtGraph *graph,
                                                              const void *data, size_t len);
+
+/* ---- Callbacks by id: how libortcrypt hands its callbacks over on any runtime, those without callbacks included. ---- */
+
+/*
+ * The session config entry that names callbacks: 32 lower-case hex digits from getrandom(2), good until what they belong to is
+ * closed. Empty is absent. Only libortcrypt makes ids, and only through an attached registry can they be used.
+ */
+#define ORTCRYPT_EP_CONTEXT_ID_KEY "ortcrypt.ep_context_id"
+#define ORTCRYPT_EP_CONTEXT_ID_SIZE 33 /* with the final NUL */
+
+/*
+ * What libortcrypt knows by id; valid for the life of the process. Thread-safe. Every call looks the id up anew and refuses one that
+ * is unknown or closed; what is behind an id stays while a call runs. `api`: any version; makes the OrtStatus of such a refusal.
+ */
+typedef struct ortcrypt_ep_registry {
+    size_t struct_size; /* sizeof(ortcrypt_ep_registry); members are only ever appended */
+    uint32_t(ORT_API_CALL *callbacks)(const char *id); /* 0: unknown or closed; else READS, WRITES or both */
+    OrtStatus *(ORT_API_CALL *read)(const char *id, const OrtApi *api, const char *name, OrtAllocator *allocator, void **buffer,
+                                    size_t *data_size);
+    OrtStatus *(ORT_API_CALL *write)(const char *id, const OrtApi *api, const char *name, const void *buffer,
+                                     size_t buffer_num_bytes);
+} ortcrypt_ep_registry;
+
+/*
+ * Entry point of an EP library (of the bridge too): libortcrypt calls it after RegisterExecutionProviderLibrary. The source file has
+ * it; an EP's list of exported symbols must name it beside CreateEpFactories. An EP that takes of this header only
+ * ortcrypt_ep_context_api_get and does its own I/O would promise what it does not do: it defines ORTCRYPT_EP_CONTEXT_NO_ATTACH.
+ * True when ids of `registry` can be used from now on; again is allowed. False: it is too old, or there are more than eight.
+ */
+ORTCRYPT_EP_ENTRY_POINT bool ortcrypt_ep_attach(const ortcrypt_ep_registry *registry);
+
+/*
+ * A context that has its callbacks by id, as an OrtEpContextConfig for this header's functions (no other accepts it): odd, as no
+ * address of ORT's is. Valid until the context is closed.
+ */
+#define ORTCRYPT_EP_CONTEXT_AS_CONFIG(context) ((OrtEpContextConfig *)((uintptr_t)(context) | 1))
 
 #ifdef __cplusplus
 }

@@ -49,6 +49,45 @@ inline ortcrypt_ep_context_api EpContextFunctions()
     return api;
 }
 
+/* True for a handle of a context that has its callbacks by id: see ORTCRYPT_EP_CONTEXT_AS_CONFIG. */
+inline bool IsById(const OrtEpContextConfig *config) noexcept
+{
+    return (reinterpret_cast<std::uintptr_t>(config) & 1) != 0;
+}
+
+inline ortcrypt_ep_context *ById(const OrtEpContextConfig *config) noexcept
+{
+    return reinterpret_cast<ortcrypt_ep_context *>(reinterpret_cast<std::uintptr_t>(config) - 1);
+}
+
+inline bool NamesId(const OrtSessionOptions *options)
+{
+    const OrtApi &api = Ort::GetApi();
+    int present = 0;
+    std::size_t size = 0;
+    Ort::ThrowOnError(api.HasSessionConfigEntry(options, ORTCRYPT_EP_CONTEXT_ID_KEY, &present));
+    if (present != 0) {
+        Ort::ThrowOnError(api.GetSessionConfigEntry(options, ORTCRYPT_EP_CONTEXT_ID_KEY, nullptr, &size));
+    }
+    return size > 1; /* with the final NUL: empty is absent */
+}
+
+/* What an id's context does, as the two callbacks with a state. */
+inline OrtStatus *ORT_API_CALL ReadById(void *state, const char *name, OrtAllocator *allocator, void **buffer, std::size_t *size)
+{
+    ortcrypt_ep_context_data data = ORTCRYPT_EP_CONTEXT_DATA_INIT;
+    OrtStatus *const status =
+        ortcrypt_ep_context_read(static_cast<ortcrypt_ep_context *>(state), name, nullptr, allocator, 0, &data);
+    *buffer = data.memory; /* the caller's, who has the allocator */
+    *size = data.size;
+    return status;
+}
+
+inline OrtStatus *ORT_API_CALL WriteById(void *state, const char *name, const void *buffer, std::size_t size)
+{
+    return ortcrypt_ep_context_write(static_cast<ortcrypt_ep_context *>(state), name, nullptr, nullptr, buffer, size);
+}
+
 /* A context for one call. */
 class EpContext {
   public:
@@ -81,8 +120,9 @@ inline void InitEpContext(const OrtApiBase *base) noexcept
 }
 
 /*
- * Owns ORT's OrtEpContextConfig. Construct in CreateEp, keep for the EP's life. On runtimes before 1.28, which have none, it is
- * empty, and the getters answer nullptr: files are used. Constructors throw Ort::Exception with ORT's error.
+ * Owns ORT's OrtEpContextConfig, or one of our own where the session names its callbacks by id (ep_context.h). Construct in
+ * CreateEp, keep for the EP's life. On runtimes before 1.28, which have none, it is empty without an id, and the getters answer
+ * nullptr: files are used. Constructors throw Ort::Exception with ORT's error.
  */
 class EpContextConfig {
   public:
@@ -96,7 +136,11 @@ class EpContextConfig {
     explicit EpContextConfig(const OrtSessionOptions *session_options)
     {
         const ortcrypt_ep_context_api api = detail::EpContextFunctions();
-        if (api.era != ORTCRYPT_ERA_NONE) {
+        if (detail::NamesId(session_options)) {
+            ortcrypt_ep_context *context = nullptr;
+            Ort::ThrowOnError(ortcrypt_ep_context_open(&context, detail::EpContextBase(), session_options));
+            config_ = ORTCRYPT_EP_CONTEXT_AS_CONFIG(context);
+        } else if (api.era != ORTCRYPT_ERA_NONE) {
             Ort::ThrowOnError(api.SessionOptions_GetEpContextConfig(session_options, &config_));
         }
     }
@@ -117,29 +161,43 @@ class EpContextConfig {
     OrtEpContextConfig *get() const noexcept { return config_; }
     explicit operator bool() const noexcept { return config_ != nullptr; }
 
-    /* The caller's from now on; freed with OrtEpApi_ReleaseEpContextConfig. */
+    /* The caller's from now on; freed with Release (ORT's, and only that, also with OrtEpApi_ReleaseEpContextConfig). */
     OrtEpContextConfig *release() noexcept { return std::exchange(config_, nullptr); }
 
-    void reset() noexcept
+    void reset() noexcept { Release(release()); }
+
+    static void Release(OrtEpContextConfig *config) noexcept
     {
-        if (config_ != nullptr) {
+        if (detail::IsById(config)) {
+            ortcrypt_ep_context_close(detail::ById(config));
+        } else if (config != nullptr) {
             ortcrypt_ep_context_api api{};
             /* cannot refuse: the handle came from the same runtime */
             (void)ortcrypt_ep_context_api_get(detail::EpContextBase(), &api);
-            api.ReleaseEpContextConfig(release());
+            api.ReleaseEpContextConfig(config);
         }
     }
 
     /*
      * nullptr and nullptr when the application set none. On an empty one (moved from, made of nullptr) ORT_INVALID_ARGUMENT is
-     * thrown, as "no callback" would mean a file.
+     * thrown, as "no callback" would mean a file. What they give may be called as long as this object, or what release gave, is there.
      */
     void GetReadFunc(OrtReadNamedBufferFunc &read_func, void *&state) const
     {
+        if (detail::IsById(config_)) {
+            read_func = detail::ReadById;
+            state = detail::ById(config_);
+            return;
+        }
         Get(read_func, state, &ortcrypt_ep_context_api::EpContextConfig_GetEpContextDataReadFunc);
     }
     void GetWriteFunc(OrtWriteNamedBufferFunc &write_func, void *&state) const
     {
+        if (detail::IsById(config_)) {
+            write_func = detail::WriteById;
+            state = detail::ById(config_);
+            return;
+        }
         Get(write_func, state, &ortcrypt_ep_context_api::EpContextConfig_GetEpContextDataWriteFunc);
     }
 

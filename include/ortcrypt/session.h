@@ -63,7 +63,7 @@ ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_session_plan(const ortcr
 ORTCRYPT_API void ortcrypt_session_close(ortcrypt_session *session);
 
 /*
- * Prepares the caller's own `session_options` for a variant: the EPContext read callback is set; decrypted weights go into the model
+ * Prepares the caller's own `session_options` for a variant: the EPContext read callback is set, or named by id (ep_context.h); decrypted weights go into the model
  * (ortcrypt_inputs_model), where ORT has no reason to look for files and keeps no address of ours. From 2 GiB on no model can hold
  * them: then they are added to the options, and ORT copies them while the session is created. The EP is the caller's to append.
  * Keep *inputs open until the session was created; a session that lives on after ortcrypt_inputs_close runs as before.

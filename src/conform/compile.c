@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "conform/drive.h"
+#include "crypto/random.h"
 #include "format/onnx.h"
 
 /* OrtWriteBufferFunc: the compiled model. */
@@ -89,6 +90,28 @@ ortcrypt_status oc_drive_options(oc_drive *drive, OrtSessionOptions **out, ortcr
     return st;
 }
 
+ortcrypt_status oc_drive_name(oc_drive *drive, OrtSessionOptions *options, OrtReadNamedBufferFunc read, OrtWriteNamedBufferFunc write,
+                              ortcrypt_error *err)
+{
+    const char *const ep = drive->api->EpDevice_EpName(drive->device);
+    uint8_t random[OC_REGISTRATION_RANDOM_LEN];
+
+    oc_registration_end(drive->registration);
+    drive->registration = NULL;
+    if (!drive->callbacks || !oc_runtime_takes_ids(drive->runtime, ep)) {
+        return ORTCRYPT_OK;
+    }
+    ortcrypt_status st = oc_random(random, sizeof(random), err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_registration_new(&drive->registration, random, read, write, drive, err);
+    }
+    return st != ORTCRYPT_OK ? st
+                             : oc_ort_check(drive->runtime,
+                                            drive->api->AddSessionConfigEntry(options, ORTCRYPT_EP_CONTEXT_ID_KEY,
+                                                                              oc_registration_id(drive->registration)),
+                                            err, "session options");
+}
+
 static ortcrypt_status set_output(oc_drive *drive, OrtModelCompilationOptions *compile, ortcrypt_error *err)
 {
     const OrtCompileApi *const c = oc_runtime_compile_api(drive->runtime);
@@ -108,7 +131,7 @@ static ortcrypt_status set_output(oc_drive *drive, OrtModelCompilationOptions *c
         st = oc_ort_check(drive->runtime, c->ModelCompilationOptions_SetEpContextBinaryInformation(compile, "./", "canary.onnx"), err,
                           "compile options");
     }
-    if (st == ORTCRYPT_OK && f->ModelCompilationOptions_SetEpContextDataWriteFunc != NULL) {
+    if (st == ORTCRYPT_OK && oc_runtime_takes_callbacks(drive->runtime, drive->api->EpDevice_EpName(drive->device))) {
         st = oc_ort_check(drive->runtime, f->ModelCompilationOptions_SetEpContextDataWriteFunc(compile, write_named, drive), err,
                           "compile options");
     }
@@ -168,6 +191,9 @@ ortcrypt_status oc_drive_compile(oc_drive *drive, ortcrypt_error *err)
     OrtSessionOptions *options = NULL;
 
     ortcrypt_status st = oc_drive_options(drive, &options, err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_drive_name(drive, options, NULL, write_named, err);
+    }
     if (st == ORTCRYPT_OK) {
         st = oc_ort_check(drive->runtime, c->CreateModelCompilationOptionsFromSessionOptions(env, options, &compile), err, "compile options");
     }

@@ -133,6 +133,8 @@ void oc_drive_run(oc_drive *drive)
     if (session != NULL) {
         drive->api->ReleaseSession(session);
     }
+    oc_registration_end(drive->registration);
+    drive->registration = NULL;
     if (ortcrypt_runtime_close(drive->runtime, NULL) == ORTCRYPT_OK) { /* nothing counts itself in it: the session is ORT's own */
         drive->runtime = NULL;
     }

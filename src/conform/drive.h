@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "conform/model.h"
+#include "runtime/registry.h"
 #include "runtime/runtime.h"
 
 typedef enum oc_drive_mode { OC_DRIVE_GIVE, OC_DRIVE_FAIL, OC_DRIVE_EMPTY, OC_DRIVE_CUT, OC_DRIVE_FOREIGN } oc_drive_mode;
@@ -33,6 +34,7 @@ typedef struct oc_drive {
     ortcrypt_runtime *runtime;
     const OrtApi *api;
     const OrtEpDevice *device;
+    oc_registration *registration; /* of the callbacks of this step, where the EP's library takes them by id */
     oc_buf onnx;
     oc_buf compiled; /* what the model callback got */
     oc_drive_blob *blobs;
@@ -58,6 +60,10 @@ ortcrypt_status oc_drive_load(oc_drive *drive, OrtSession **session, ortcrypt_er
 ortcrypt_status oc_drive_compare(oc_drive *drive, OrtSession *session, ortcrypt_error *err);
 /* New session options with the EP and its options. */
 ortcrypt_status oc_drive_options(oc_drive *drive, OrtSessionOptions **out, ortcrypt_error *err);
+
+/* compile.c: names callbacks in the options, as libortcrypt does, where the EP's library takes ids; those of the step before end. */
+ortcrypt_status oc_drive_name(oc_drive *drive, OrtSessionOptions *options, OrtReadNamedBufferFunc read, OrtWriteNamedBufferFunc write,
+                              ortcrypt_error *err);
 
 #define OC_DRIVE_FILE "canary_ctx.onnx" /* without callbacks */
 

@@ -79,7 +79,8 @@ ortcrypt_status oc_drive_load(oc_drive *drive, OrtSession **session, ortcrypt_er
     if (st == ORTCRYPT_OK && !drive->callbacks) {
         st = oc_ort_check(drive->runtime, api->CreateSession(env, OC_DRIVE_FILE, options, session), err, "loading");
     } else if (st == ORTCRYPT_OK) {
-        if (f->SessionOptions_SetEpContextDataReadFunc != NULL) {
+        st = oc_drive_name(drive, options, read_named, NULL, err);
+        if (st == ORTCRYPT_OK && oc_runtime_takes_callbacks(drive->runtime, api->EpDevice_EpName(drive->device))) {
             st = oc_ort_check(drive->runtime, f->SessionOptions_SetEpContextDataReadFunc(options, read_named, drive), err, "session options");
         }
         if (st == ORTCRYPT_OK) {

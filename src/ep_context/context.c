@@ -53,6 +53,27 @@ static OrtStatus *new_context(ortcrypt_ep_context **out, const OrtApiBase *base)
     return NULL;
 }
 
+/* An id goes first: it was put there for this session, and says the same on every runtime. */
+static OrtStatus *take_from_options(ortcrypt_ep_context *context, const OrtSessionOptions *options)
+{
+    const char *const id = context->entries[OC_EP_CALLBACKS_ID];
+    OrtStatus *status = NULL;
+    if (id != NULL && id[0] != '\0') {
+        return oc_ep_take_id(context, id);
+    }
+    if (context->six.era != ORTCRYPT_ERA_NONE) {
+        status = context->six.SessionOptions_GetEpContextConfig(options, &context->config);
+    }
+    return status != NULL ? status : take_callbacks(context, context->config);
+}
+
+/* The context behind ORTCRYPT_EP_CONTEXT_AS_CONFIG; NULL: it is ORT's. */
+static const ortcrypt_ep_context *as_context(const OrtEpContextConfig *config)
+{
+    const uintptr_t address = (uintptr_t)config;
+    return (address & 1) != 0 ? (const ortcrypt_ep_context *)(address - 1) : NULL;
+}
+
 OrtStatus *ortcrypt_ep_context_open(ortcrypt_ep_context **out, const OrtApiBase *base, const OrtSessionOptions *options)
 {
     ortcrypt_ep_context *context = NULL;
@@ -64,15 +85,12 @@ OrtStatus *ortcrypt_ep_context_open(ortcrypt_ep_context **out, const OrtApiBase 
         status = oc_ep_status(context->api, ORT_INVALID_ARGUMENT,
                               "opening an EPContext data context needs session options and a place for the result");
     }
-    if (status == NULL && context->six.era != ORTCRYPT_ERA_NONE) {
-        status = context->six.SessionOptions_GetEpContextConfig(options, &context->config);
-    }
-    if (status == NULL) {
-        status = take_callbacks(context, context->config);
-    }
     if (status == NULL) {
         context->has_entries = true;
         status = oc_ep_entries_copy(context->api, options, context->entries);
+    }
+    if (status == NULL) {
+        status = take_from_options(context, options);
     }
     if (status != NULL) {
         ortcrypt_ep_context_close(context);
@@ -90,13 +108,14 @@ OrtStatus *ortcrypt_ep_context_open_config(ortcrypt_ep_context **out, const OrtA
     if (context == NULL) {
         return status;
     }
-    if (out == NULL || (config != NULL && context->six.era == ORTCRYPT_ERA_NONE)) {
+    const ortcrypt_ep_context *const named = as_context(config);
+    if (out == NULL || (config != NULL && named == NULL && context->six.era == ORTCRYPT_ERA_NONE)) {
         status = oc_ep_status(context->api, ORT_INVALID_ARGUMENT,
                               out == NULL ? "opening an EPContext data context needs a place for the result"
                                           : "this ONNX Runtime has no EPContext configurations");
     }
     if (status == NULL) {
-        status = take_callbacks(context, config);
+        status = named != NULL ? oc_ep_take_id(context, named->id) : take_callbacks(context, config);
     }
     if (status != NULL) {
         ortcrypt_ep_context_close(context);

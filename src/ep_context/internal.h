@@ -42,6 +42,7 @@ enum {
     OC_EP_WEIGHTLESS,
     OC_EP_WEIGHTLESS_NODES, /* the deprecated one */
     OC_EP_SOURCE_MODEL,
+    OC_EP_CALLBACKS_ID,
     OC_EP_ENTRY_COUNT
 };
 
@@ -49,14 +50,23 @@ struct ortcrypt_ep_context {
     const OrtApi *api;
     unsigned minor; /* of the runtime */
     ortcrypt_ep_context_api six;
-    OrtEpContextConfig *config; /* NULL in the first era, and when it is another's */
+    OrtEpContextConfig *config; /* NULL in the first era, when it is another's, and with an id */
+    const ortcrypt_ep_registry *registry; /* of `id`; NULL: without */
+    char id[ORTCRYPT_EP_CONTEXT_ID_SIZE];
     OrtReadNamedBufferFunc read;
-    void *read_state; /* the application's */
+    void *read_state; /* the application's; with an id: this context */
     OrtWriteNamedBufferFunc write;
     void *write_state;
     bool has_entries;                 /* false: opened from a config alone */
     char *entries[OC_EP_ENTRY_COUNT]; /* heap; NULL: absent */
 };
+
+/* attach.c: remembers a registry; as ortcrypt_ep_attach. */
+OC_EP_SHARED bool oc_ep_attach(const ortcrypt_ep_registry *registry);
+/* The callbacks of `id`, and who knows them; 0 and NULL when nobody does. */
+OC_EP_SHARED uint32_t oc_ep_find_id(const char *id, const ortcrypt_ep_registry **registry);
+/* Gives the context the callbacks of `id`; an error when nobody knows it. */
+OC_EP_SHARED OrtStatus *oc_ep_take_id(ortcrypt_ep_context *context, const char *id);
 
 /* options.c: all entries as they are; on an error what was copied stays in `entries`. */
 OC_EP_SHARED OrtStatus *oc_ep_entries_copy(const OrtApi *api, const OrtSessionOptions *options, char **entries);

@@ -7,7 +7,7 @@
 
 #include "ep_context/internal.h"
 
-/* Keys in the order of the indices; source: onnxruntime_session_options_config_keys.h. */
+/* Keys in the order of the indices; source: onnxruntime_session_options_config_keys.h, and the last is our own. */
 static const char *const entry_keys[OC_EP_ENTRY_COUNT] = {
     [OC_EP_ENABLE] = "ep.context_enable",
     [OC_EP_EMBED_MODE] = "ep.context_embed_mode",
@@ -18,6 +18,7 @@ static const char *const entry_keys[OC_EP_ENTRY_COUNT] = {
     [OC_EP_WEIGHTLESS] = "ep.enable_weightless",
     [OC_EP_WEIGHTLESS_NODES] = "ep.enable_weightless_ep_context_nodes",
     [OC_EP_SOURCE_MODEL] = "ep.context_source_model_path",
+    [OC_EP_CALLBACKS_ID] = ORTCRYPT_EP_CONTEXT_ID_KEY,
 };
 
 /* *value is heap, or NULL when the entry is absent. */

@@ -50,7 +50,7 @@ static ortcrypt_status set_callbacks(ortcrypt_output *output, OrtModelCompilatio
                               compile, ortcrypt_initializer_location, output),
                           err, "compile options");
     }
-    if (st == ORTCRYPT_OK && f->ModelCompilationOptions_SetEpContextDataWriteFunc != NULL) {
+    if (st == ORTCRYPT_OK && oc_runtime_takes_callbacks(runtime, output->ep)) {
         st = oc_ort_check(runtime, f->ModelCompilationOptions_SetEpContextDataWriteFunc(compile, ortcrypt_write_named, output),
                           err, "compile options");
     }
@@ -161,6 +161,9 @@ ortcrypt_status oc_output_compile(ortcrypt_output *output, ortcrypt_error *err)
         st = oc_options_new(&options, output->runtime, o->base, err);
     }
     if (st == ORTCRYPT_OK) {
+        st = oc_callbacks_name(&output->registration, output->runtime, output->ep, options, NULL, ortcrypt_write_named, output, err);
+    }
+    if (st == ORTCRYPT_OK) {
         st = oc_options_append_ep(output->runtime, options, output->device, output->option_keys, output->option_values,
                                   output->ep_option_count, err);
     }
@@ -193,7 +196,7 @@ ortcrypt_status ortcrypt_compile(ortcrypt_runtime *runtime, const char *bundle_p
 {
     ortcrypt_output *output = NULL;
 
-    ortcrypt_status st = ortcrypt_output_open(&output, runtime, bundle_path, keyring, options, err);
+    ortcrypt_status st = oc_output_open(&output, runtime, bundle_path, keyring, options, false, err);
     if (st == ORTCRYPT_OK) {
         st = oc_output_compile(output, err);
     }

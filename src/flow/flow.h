@@ -15,6 +15,7 @@
 #include "flow/supply.h"
 #include "ortcrypt/compile.h"
 #include "ortcrypt/session.h"
+#include "runtime/registry.h"
 #include "runtime/runtime.h"
 
 #define OC_EP_CPU_NAME "CPUExecutionProvider"
@@ -73,11 +74,21 @@ ortcrypt_status oc_options_append_ep(ortcrypt_runtime *runtime, OrtSessionOption
                                      const char *const *keys, const char *const *values, size_t count,
                                      ortcrypt_error *err);
 
+/*
+ * ids.c: names callbacks of ours in the options by id, where the EP's library takes ids. *out stays NULL elsewhere; it ends, and the
+ * id with it, before `state` does.
+ */
+ortcrypt_status oc_callbacks_name(oc_registration **out, ortcrypt_runtime *runtime, const char *ep, OrtSessionOptions *options,
+                                  OrtReadNamedBufferFunc read, OrtWriteNamedBufferFunc write, void *state, ortcrypt_error *err);
+/* Forgets an id that the options were given for another load. */
+ortcrypt_status oc_callbacks_clear(const ortcrypt_runtime *runtime, OrtSessionOptions *options, ortcrypt_error *err);
+
 /* The state of a load; also the state of the read callback. */
 struct ortcrypt_inputs {
     ortcrypt_runtime *runtime; /* held */
     ortcrypt_bundle *bundle;   /* held */
     const oc_variant *variant;
+    oc_registration *registration; /* of the read callback, where the EP takes it by id */
     oc_supply *supply;
     oc_region model; /* array route */
     size_t model_len;

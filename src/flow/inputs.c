@@ -63,18 +63,22 @@ static bool has_blobs(const oc_variant *variant)
 static ortcrypt_status set_read_callback(ortcrypt_inputs *inputs, OrtSessionOptions *options, ortcrypt_error *err)
 {
     const ortcrypt_ep_context_api *const f = oc_runtime_ep_context(inputs->runtime);
+    const char *const ep = inputs->variant->ep != NULL ? inputs->variant->ep : OC_EP_CPU_NAME;
 
     if (!has_blobs(inputs->variant)) {
         return ORTCRYPT_OK;
     }
-    if (f->SessionOptions_SetEpContextDataReadFunc == NULL) {
+    ortcrypt_status st = oc_callbacks_name(&inputs->registration, inputs->runtime, ep, options, ortcrypt_read_named, NULL, inputs, err);
+    if (st == ORTCRYPT_OK && oc_runtime_takes_callbacks(inputs->runtime, ep)) {
+        st = oc_ort_check(inputs->runtime, f->SessionOptions_SetEpContextDataReadFunc(options, ortcrypt_read_named, inputs), err,
+                          "the read callback");
+    } else if (st == ORTCRYPT_OK && inputs->registration == NULL) {
         (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "variant %s keeps EPContext data outside the model, and ONNX Runtime %s has no callback for it",
                       inputs->variant->id, ortcrypt_runtime_version(inputs->runtime));
         oc_hint(err, "use ONNX Runtime 1.28 or newer, or compile with embed mode");
-        return ORTCRYPT_E_UNSUPPORTED;
+        st = ORTCRYPT_E_UNSUPPORTED;
     }
-    return oc_ort_check(inputs->runtime, f->SessionOptions_SetEpContextDataReadFunc(options, ortcrypt_read_named, inputs),
-                        err, "the read callback");
+    return st;
 }
 
 /*
@@ -218,6 +222,7 @@ void ortcrypt_inputs_close(ortcrypt_inputs *inputs)
     if (inputs == NULL) {
         return;
     }
+    oc_registration_end(inputs->registration); /* first: no callback runs on what follows */
     oc_region_free(&inputs->model);
     oc_region_free(&inputs->source);
     oc_supply_free(inputs->supply);

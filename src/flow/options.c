@@ -109,6 +109,9 @@ ortcrypt_status oc_options_guard(const ortcrypt_runtime *runtime, OrtSessionOpti
     }
     api->ReleaseKeyValuePairs(entries);
     if (st == ORTCRYPT_OK) {
+        st = oc_callbacks_clear(runtime, options, err);
+    }
+    if (st == ORTCRYPT_OK) {
         st = oc_ort_check(runtime, api->SetOptimizedModelFilePath(options, ""), err, "session options");
     }
     if (st == ORTCRYPT_OK) {

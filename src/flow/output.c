@@ -134,9 +134,34 @@ static ortcrypt_status finish_opening(ortcrypt_output **output, ortcrypt_output 
     return ORTCRYPT_OK;
 }
 
+/* The application's own CompileModel: its EP finds our callbacks in its session options, or where it registers them itself. */
+static ortcrypt_status prepare_own(ortcrypt_output *output, OrtSessionOptions *session_options, ortcrypt_error *err)
+{
+    if (session_options != NULL) {
+        const ortcrypt_status st = oc_options_guard(output->runtime, session_options, err);
+        return st != ORTCRYPT_OK ? st
+                                 : oc_callbacks_name(&output->registration, output->runtime, output->ep, session_options, NULL,
+                                                     ortcrypt_write_named, output, err);
+    }
+    if (oc_runtime_ep_context(output->runtime)->era == ORTCRYPT_ERA_NONE && !output->options.embed) {
+        (void)oc_fail(err, ORTCRYPT_E_INVALID, "ONNX Runtime %s has no EPContext callbacks: ortcrypt's are named in the application's session options",
+                      ortcrypt_runtime_version(output->runtime));
+        oc_hint(err, "name them in ortcrypt_compile_options.session_options, or compile with embed mode");
+        return ORTCRYPT_E_INVALID;
+    }
+    return ORTCRYPT_OK;
+}
+
 ortcrypt_status ortcrypt_output_open(ortcrypt_output **output, ortcrypt_runtime *runtime, const char *bundle_path,
                                      const ortcrypt_keyring *keyring, const ortcrypt_compile_options *options,
                                      ortcrypt_error *err)
+{
+    return oc_output_open(output, runtime, bundle_path, keyring, options, true, err);
+}
+
+ortcrypt_status oc_output_open(ortcrypt_output **output, ortcrypt_runtime *runtime, const char *bundle_path,
+                               const ortcrypt_keyring *keyring, const ortcrypt_compile_options *options, bool own,
+                               ortcrypt_error *err)
 {
     ortcrypt_compile_options o;
 
@@ -154,6 +179,9 @@ ortcrypt_status ortcrypt_output_open(ortcrypt_output **output, ortcrypt_runtime 
         return st;
     }
     st = prepare(made, &o, err);
+    if (st == ORTCRYPT_OK && own) {
+        st = prepare_own(made, o.session_options, err);
+    }
     if (st == ORTCRYPT_OK) {
         st = oc_txn_begin(&made->txn, bundle_path, o.out_path, keyring, o.open, err);
     }
@@ -255,6 +283,7 @@ void ortcrypt_output_close(ortcrypt_output *output)
     if (output == NULL) {
         return;
     }
+    oc_registration_end(output->registration); /* first: no callback runs on what follows */
     free_blobs(output->blobs);
     oc_asset_writer_close(output->model);
     oc_supply_free(output->source);

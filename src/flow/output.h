@@ -36,6 +36,7 @@ struct ortcrypt_output {
     ortcrypt_runtime *runtime; /* held */
     oc_txn *txn;
     ortcrypt_bundle *origin; /* where the source variant is: the transaction's view, or the bundle that a cache entry is made for */
+    oc_registration *registration; /* of the write callback, where the EP takes it by id */
     oc_supply *source; /* until the variant is recorded: the manifest's arrays move then */
     ortcrypt_compile_options options; /* strings below are copies; keys and values of EP options are in `ep_options` */
     char *variant_id;
@@ -65,6 +66,11 @@ struct ortcrypt_output {
 
 /* compile.c: CompileModel and what comes before it. */
 ortcrypt_status oc_output_compile(ortcrypt_output *output, ortcrypt_error *err);
+
+/* ortcrypt_output_open; `own`: the application calls CompileModel itself. */
+ortcrypt_status oc_output_open(ortcrypt_output **output, ortcrypt_runtime *runtime, const char *bundle_path,
+                               const ortcrypt_keyring *keyring, const ortcrypt_compile_options *options, bool own,
+                               ortcrypt_error *err);
 
 /* One whose variant goes to the cache entry at `path` instead of the bundle `origin`, which must outlive it. */
 ortcrypt_status oc_output_open_local(ortcrypt_output **output, ortcrypt_runtime *runtime, ortcrypt_bundle *origin, const char *path,

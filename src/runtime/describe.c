@@ -3,7 +3,7 @@
  *   runtime   {version, library (null: the one in the process), era ("none", "experimental", "stable"), api}
  *   functions [{name, table, since, slot (null: an entry), found, checked, lost}]: those that not every version has. found:
  *             "GetExperimentalFunction", "member", "entry", or null; checked: how its row is proven here; lost: without it
- *   eps       [{name, vendor, version, devices: [{type, vendor}], route ("native", "none"), why}]
+ *   eps       [{name, vendor, version, devices: [{type, vendor}], route ("native", "bridged", "unproven", "none"), why}]
  *   telemetry "off", "accepted" or "not in this version"
  *   kernel    {userfaultfd, landlock, proc_self_fd, swap (null: not known), core_pattern}
  */
@@ -77,7 +77,23 @@ static json_t *device_json(const OrtApi *api, const OrtEpDevice *device)
                      text_json(api->HardwareDevice_Vendor(hardware)));
 }
 
-static json_t *ep_json(const ortcrypt_runtime *runtime, const OrtEpDevice *device)
+static const char *route_text(oc_route route)
+{
+    switch (route) {
+    case OC_ROUTE_BRIDGED:
+        return "bridged";
+    case OC_ROUTE_NATIVE:
+    case OC_ROUTE_HELPER: /* the EP's own library does it, by one way or the other */
+        return "native";
+    case OC_ROUTE_UNPROVEN:
+        return "unproven";
+    case OC_ROUTE_NONE:
+    default:
+        return "none";
+    }
+}
+
+static json_t *ep_json(ortcrypt_runtime *runtime, const OrtEpDevice *device)
 {
     const OrtApi *const api = runtime->api;
     const char *const name = api->EpDevice_EpName(device);
@@ -87,10 +103,10 @@ static json_t *ep_json(const ortcrypt_runtime *runtime, const OrtEpDevice *devic
     return json_pack("{s:o, s:o, s:o, s:[], s:s, s:s}", "name", text_json(name), "vendor",
                      text_json(api->EpDevice_EpVendor(device)), "version",
                      text_json(api->GetKeyValue(api->EpDevice_EpMetadata(device), "version")), "devices", "route",
-                     route == OC_ROUTE_NONE ? "none" : "native", "why", why);
+                     route_text(route), "why", why);
 }
 
-static json_t *eps_json(const ortcrypt_runtime *runtime, const OrtEpDevice *const *devices, size_t count)
+static json_t *eps_json(ortcrypt_runtime *runtime, const OrtEpDevice *const *devices, size_t count)
 {
     json_t *const list = json_array();
 

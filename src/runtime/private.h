@@ -21,8 +21,27 @@
 typedef struct oc_registered_ep {
     char *name;
     char *library; /* absolute */
+    bool attached; /* ids of this library can be used in it: it was built with the helper, or stands behind the bridge */
+    bool bridged;
     struct oc_registered_ep *next;
 } oc_registered_ep;
+
+/* What is known of a pair of runtime and EP. */
+typedef struct oc_pair {
+    const char *ep;
+    const char *version;  /* what the EP says of itself; NULL: any */
+    unsigned first, last; /* minor versions of ONNX Runtime 1.x */
+    oc_route route;       /* HELPER: NATIVE too, where the runtime has callbacks and the library takes no ids */
+    const char *why;
+} oc_pair;
+
+/* pairs.c: the row of a pair; NULL: nothing is known. `version` may be NULL: not known, and any does. *known: the EP is in the table. */
+const oc_pair *oc_pair_find(unsigned minor, const char *ep, const char *version, bool *known);
+
+/* register.c: what is registered under this name, or under another from the library that made this EP's devices. Lock held. */
+oc_registered_ep *oc_registered_find(ortcrypt_runtime *runtime, const char *ep);
+/* The first device of an EP; NULL: none. */
+const OrtEpDevice *oc_runtime_first_device(const ortcrypt_runtime *runtime, const char *ep);
 
 struct ortcrypt_runtime {
     const OrtApiBase *base;

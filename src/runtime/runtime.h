@@ -30,12 +30,17 @@ OrtStatus *oc_ort_status(const OrtApi *api, ortcrypt_status status, const ortcry
 /* Which way EPContext data takes for an EP on this runtime. */
 typedef enum oc_route {
     OC_ROUTE_NONE,
-    OC_ROUTE_NATIVE,
-    OC_ROUTE_BRIDGED,
+    OC_ROUTE_NATIVE,  /* the runtime's own callbacks */
+    OC_ROUTE_BRIDGED, /* by id, which the bridge makes the runtime's callbacks for an EP that knows nothing of ids */
+    OC_ROUTE_HELPER,  /* by id, which the EP's own library understands; the runtime's own callbacks are set too where there are some */
     OC_ROUTE_UNPROVEN /* no table has this pair: the canary must prove it first (canary.h) */
 } oc_route;
-/* *why is a constant sentence part (for NONE: what would help). */
-oc_route oc_runtime_route(const ortcrypt_runtime *runtime, const char *ep, const char **why);
+/* *why is a sentence part, valid until the runtime is closed (for NONE: what would help). */
+oc_route oc_runtime_route(ortcrypt_runtime *runtime, const char *ep, const char **why);
+/* True when an EP's library takes callbacks by id (runtime/registry.h): they are named in the session options then. */
+bool oc_runtime_takes_ids(ortcrypt_runtime *runtime, const char *ep);
+/* True when the runtime's own callbacks are to be set for an EP. */
+bool oc_runtime_takes_callbacks(ortcrypt_runtime *runtime, const char *ep);
 
 /* All devices of an EP by name. ORTCRYPT_E_NOT_FOUND lists the EPs there are. *devices is heap (free); the devices are ORT's. */
 ortcrypt_status oc_runtime_devices(const ortcrypt_runtime *runtime, const char *ep, const OrtEpDevice ***devices,

@@ -199,6 +199,76 @@ static void TestOptions()
     }
 }
 
+/* Callbacks by id: on every runtime, with a configuration of our own. */
+static const char *const ID = "00112233445566778899aabbccddeeff";
+static std::string stored;
+static bool closed;
+
+static std::uint32_t ORT_API_CALL FindId(const char *id)
+{
+    return std::strcmp(id, ID) == 0 && !closed ? 3u : 0u;
+}
+static OrtStatus *ORT_API_CALL ReadId(const char *id, const OrtApi *api, const char *name, OrtAllocator *allocator, void **buffer, size_t *size)
+{
+    (void)name;
+    if (FindId(id) == 0) {
+        return api->CreateStatus(ORT_FAIL, "closed");
+    }
+    *size = stored.size();
+    *buffer = allocator->Alloc(allocator, *size);
+    std::memcpy(*buffer, stored.data(), *size);
+    return nullptr;
+}
+static OrtStatus *ORT_API_CALL WriteId(const char *id, const OrtApi *api, const char *name, const void *buffer, size_t size)
+{
+    (void)name;
+    stored.assign(static_cast<const char *>(buffer), size);
+    return FindId(id) == 0 ? api->CreateStatus(ORT_FAIL, "closed") : nullptr;
+}
+
+static void TestById()
+{
+    static const ortcrypt_ep_registry registry{sizeof(registry), FindId, ReadId, WriteId};
+    const OrtApi &api = Ort::GetApi();
+    OrtReadNamedBufferFunc read = nullptr;
+    OrtWriteNamedBufferFunc write = nullptr;
+    void *state = nullptr;
+    void *buffer = nullptr;
+    size_t size = 0;
+    Counter memory;
+    EpContextData data;
+    Ort::SessionOptions options;
+    options.AddConfigEntry(ORTCRYPT_EP_CONTEXT_ID_KEY, ID);
+    try {
+        const EpContextConfig unknown{options};
+        CHECK(false);
+    } catch (const Ort::Exception &e) {
+        CHECK(std::strstr(e.what(), "callbacks that are not there") != nullptr);
+    }
+    CHECK(ortcrypt_ep_attach(&registry));
+    EpContextConfig first{options};
+    EpContextConfig config{std::move(first)};
+    CHECK(!first && config); // NOLINT
+    Ok(WriteEpContextDataWithFileFallback(api, config.get(), "n", nullptr, "engine", 6));
+    Ok(ReadEpContextData(api, config.get(), "n", nullptr, data, &memory));
+    CHECK(std::string(data.data(), data.size()) == "engine" && stored == "engine");
+    config.GetReadFunc(read, state);
+    Ok(read(state, "n", &memory, &buffer, &size));
+    CHECK(size == 6 && memory.live == 2);
+    memory.Free(&memory, buffer);
+    config.GetWriteFunc(write, state);
+    Ok(write(state, "n", "other", 5));
+    CHECK(stored == "other");
+    closed = true;
+    Refused(ReadEpContextData(api, config.get(), "n", nullptr, data, &memory), ORT_FAIL, "callbacks that are not there");
+    Refused(read(state, "n", &memory, &buffer, &size), ORT_FAIL, "closed");
+    CHECK(buffer == nullptr && size == 0 && memory.live == 0);
+    closed = false;
+    EpContextConfig::Release(config.release());
+    CHECK(!config);
+    EpContextConfig::Release(nullptr);
+}
+
 /* Before 1.28 there is nothing to own: no callbacks, so files. */
 static void TestFirstEra()
 {
@@ -254,6 +324,7 @@ int main(int argc, char **argv)
         TestConfig(six);
         TestReadCallback(six);
     }
+    TestById();
     TestFiles(folder);
     TestOptions();
     TestAdvertise(era);

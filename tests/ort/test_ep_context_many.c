@@ -222,7 +222,9 @@ static void reader_open(reader *r, const bed *b, const char *variant)
     assert_ok(ortcrypt_inputs_open(&r->inputs, b->runtime, r->bundle, options, &how, &err), &err);
     r->context = open_helper(options);
     assert_true(ortcrypt_ep_context_has_read(r->context));
-    assert_false(ortcrypt_ep_context_has_write(r->context));
+    OrtStatus *const refused = ortcrypt_ep_context_write(r->context, "new", NULL, NULL, "1", 1);
+    assert_non_null(refused); /* by id: not even a file is made */
+    api->ReleaseStatus(refused);
     api->ReleaseSessionOptions(options);
 }
 

@@ -1,0 +1,45 @@
+/*
+ * Which pairs of ONNX Runtime and execution provider are known, and by which way their EPContext data reaches the application.
+ * Every row was tried with outputs compared and every file the process opened looked at; what is in no row has no route.
+ */
+#include <string.h>
+
+#include "runtime/private.h"
+
+#define OPEN_END 9999 /* callbacks are checked by a round trip when a runtime is opened, newer ones included */
+
+#define HELPER "it takes its callbacks by id"
+#define OWN "it reads and writes its EPContext data through the callbacks of this ONNX Runtime"
+#define OLD "this ONNX Runtime has no EPContext callbacks and the EP would write plaintext: use 1.28 to 1.30"
+#define NEW "it does not advertise the EPContext callbacks of ONNX Runtime 1.31 and newer and would write plaintext: use 1.28 to 1.30"
+
+static const oc_pair pairs[] = {
+    {OC_EP_CPU, NULL, 0, OPEN_END, OC_ROUTE_NONE, "it compiles nothing: run the source variant with it"},
+    {OC_EP_REFERENCE, NULL, 23, OPEN_END, OC_ROUTE_HELPER, HELPER},
+    /* onnxruntime-qnn 2.7.0 says 0.1.0 of itself */
+    {"QNNExecutionProvider", "0.1.0", 28, 30, OC_ROUTE_NATIVE, OWN},
+    {"QNNExecutionProvider", "0.1.0", 0, 27, OC_ROUTE_NONE, OLD},
+    {"QNNExecutionProvider", "0.1.0", 31, OPEN_END, OC_ROUTE_NONE, NEW},
+    /* onnxruntime-ep-openvino 1.8.1 */
+    {"OpenVINOExecutionProvider", "1.8.1", 28, 30, OC_ROUTE_NATIVE, OWN},
+    {"OpenVINOExecutionProvider", "1.8.1", 0, 27, OC_ROUTE_NONE, OLD},
+    {"OpenVINOExecutionProvider", "1.8.1", 31, OPEN_END, OC_ROUTE_NONE, NEW},
+};
+
+const oc_pair *oc_pair_find(unsigned minor, const char *ep, const char *version, bool *known)
+{
+    const oc_pair *found = NULL;
+
+    *known = false;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]) && found == NULL; i++) {
+        const oc_pair *const pair = &pairs[i];
+        if (strcmp(pair->ep, ep) == 0) {
+            *known = true;
+            if (minor >= pair->first && minor <= pair->last &&
+                (pair->version == NULL || version == NULL || strcmp(pair->version, version) == 0)) {
+                found = pair;
+            }
+        }
+    }
+    return found;
+}

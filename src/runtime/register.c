@@ -1,0 +1,121 @@
+/*
+ * Registering EP libraries: a path becomes an entry of the OrtEnv and a record of ours, which says what its library can do. Libraries
+ * belong to the OrtEnv; records to the runtime.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/private.h"
+#include "runtime/registry.h"
+
+static const char *library_path(const ortcrypt_runtime *runtime, const OrtEpDevice *device)
+{
+    return runtime->api->GetKeyValue(runtime->api->EpDevice_EpMetadata(device), "library_path");
+}
+
+/* The first device of an EP of this name, or whose library is at this path (NULL: any). */
+static const OrtEpDevice *find_device(const ortcrypt_runtime *runtime, const char *ep, const char *library)
+{
+    const OrtEpDevice *const *all = NULL;
+    const OrtEpDevice *found = NULL;
+    size_t count = 0;
+    OrtStatus *const refused = runtime->api->GetEpDevices(runtime->env, &all, &count);
+
+    if (refused != NULL) {
+        runtime->api->ReleaseStatus(refused);
+        return NULL;
+    }
+    for (size_t i = 0; i < count && found == NULL; i++) {
+        const char *const path = library_path(runtime, all[i]);
+        if ((ep == NULL || strcmp(runtime->api->EpDevice_EpName(all[i]), ep) == 0) &&
+            (library == NULL || (path != NULL && strcmp(path, library) == 0))) {
+            found = all[i];
+        }
+    }
+    return found;
+}
+
+const OrtEpDevice *oc_runtime_first_device(const ortcrypt_runtime *runtime, const char *ep)
+{
+    return find_device(runtime, ep, NULL);
+}
+
+oc_registered_ep *oc_registered_find(ortcrypt_runtime *runtime, const char *ep)
+{
+    const OrtEpDevice *const device = find_device(runtime, ep, NULL);
+    const char *const path = device != NULL ? library_path(runtime, device) : NULL;
+    oc_registered_ep *found = NULL;
+
+    for (found = runtime->eps; found != NULL && strcmp(found->name, ep) != 0; found = found->next) {
+    }
+    if (found == NULL && path != NULL) { /* registered under another name */
+        for (found = runtime->eps; found != NULL && strcmp(found->library, path) != 0; found = found->next) {
+        }
+    }
+    return found;
+}
+
+/* Takes the record over on success. Called with the lock held. A library that is there already was registered by the application. */
+static ortcrypt_status register_new(ortcrypt_runtime *runtime, oc_registered_ep *ep, ortcrypt_error *err)
+{
+    OrtStatus *refused = NULL;
+
+    const ortcrypt_status claimed = oc_claim_library(runtime, ep->name, ep->library, err);
+    if (claimed != ORTCRYPT_OK) {
+        return claimed;
+    }
+    if (find_device(runtime, NULL, ep->library) == NULL) {
+        refused = runtime->api->RegisterExecutionProviderLibrary(runtime->env, ep->name, ep->library);
+    }
+    const ortcrypt_status st = oc_ort_check(runtime, refused, err, "EP library");
+    if (st == ORTCRYPT_OK) {
+        ep->attached = oc_registry_attach(ep->library);
+        ep->next = runtime->eps;
+        runtime->eps = ep;
+    } else {
+        oc_claim_drop(runtime, ep->library);
+    }
+    return st;
+}
+
+ortcrypt_status ortcrypt_runtime_register_ep(ortcrypt_runtime *runtime, const char *name, const char *library,
+                                             ortcrypt_error *err)
+{
+    const oc_registered_ep *known = NULL;
+    oc_registered_ep *ep = NULL;
+
+    if (runtime == NULL || name == NULL || name[0] == '\0' || library == NULL || library[0] == '\0') {
+        return oc_fail(err, ORTCRYPT_E_INVALID, "registering an EP needs a runtime, a name and the path of a library");
+    }
+    ep = calloc(1, sizeof(*ep));
+    if (ep == NULL) {
+        return oc_fail_memory(err, sizeof(*ep), "an EP");
+    }
+    ortcrypt_status st = oc_strdup(&ep->name, name, err);
+    if (st == ORTCRYPT_OK) {
+        ep->library = realpath(library, NULL);
+        if (ep->library == NULL) {
+            st = oc_fail_errno(err, ORTCRYPT_E_IO, errno, "the EP library %s", library);
+        }
+    }
+    if (st == ORTCRYPT_OK) {
+        (void)pthread_mutex_lock(&runtime->lock);
+        for (known = runtime->eps; known != NULL && strcmp(known->name, name) != 0; known = known->next) {
+        }
+        if (known == NULL) {
+            st = register_new(runtime, ep, err);
+            ep = st == ORTCRYPT_OK ? NULL : ep;
+        } else if (strcmp(known->library, ep->library) != 0) {
+            st = oc_fail(err, ORTCRYPT_E_INVALID, "%s is registered already, from %s", name, known->library);
+        }
+        (void)pthread_mutex_unlock(&runtime->lock);
+    }
+    if (ep != NULL) {
+        free(ep->name);
+        free(ep->library);
+        free(ep);
+    }
+    return st;
+}
