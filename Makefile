@@ -2,7 +2,7 @@
 JOBS ?= 2
 TESTS ?= .
 
-.PHONY: help demo test crash matrix matrix-write bench bench-write bench-models setup dist test-dist dev asan tsan release test-asan test-tsan test-aarch64 check docs clean distclean
+.PHONY: help demo test crash matrix matrix-write large bench bench-write bench-models setup dist test-dist dev asan tsan release test-asan test-tsan test-aarch64 check docs clean distclean
 
 help:
 	@echo "make demo       a real model, encrypted, compiled, run, compared and attacked"
@@ -11,6 +11,7 @@ help:
 	@echo "make crash      killed, interrupted and without power at every system call: no bundle is lost; CRASH=\"--every 10\" is quicker"
 	@echo "make matrix     every ONNX Runtime from 1.23 to 1.32 with every execution provider; make matrix-write: copies the table into the documents"
 	@echo "make test-aarch64  what can be tested of an aarch64 build under qemu-user"
+	@echo "make large      weights of 3 GiB: encrypted, restored, loaded, compiled and run, with the memory it takes"
 	@echo "make bench      loading against the plaintext file, as a table; make bench-models: the same with real models"
 	@echo "make dist       a Debian package and a tarball in build/dist/packages; make test-dist: unpacked, and clients built against them"
 	@echo "make setup      only what the others need; make dev, asan, tsan, release: only build"
@@ -49,6 +50,12 @@ matrix matrix-write: setup
 # Cross-built, under qemu-user, with libraries of Debian's arm64 and the aarch64 ONNX Runtime (CONTRIBUTING.md).
 test-aarch64: setup
 	@tools/aarch64.py --jobs $(JOBS)
+
+# Weights of 3 GiB, for real: disk for three copies, memory for two. LARGE="--gib 20 --only-store" is a bundle of 20 GiB that is never loaded.
+large: setup
+	@cmake --preset release --log-level=NOTICE
+	cmake --build --preset release -j$(JOBS) --target ortcrypt ortcrypt_reference_ep
+	PYTHONDONTWRITEBYTECODE=1 build/deps/venv/bin/python tests/large/large.py --build build/release $(LARGE)
 
 # Side-by-side measurements, under 40 minutes: BENCH="--minutes 10" or BENCH="--mib 64 --runs 1" makes them short; bench-write: docs/performance.md and its plot anew.
 bench bench-write: SETUP_FLAGS = --runtime 1.24.4
