@@ -24,6 +24,9 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "vectors", "interop"))
+from recipe import follow  # noqa: E402  (beside the other programs that know the format)
+
 REFUSED = {"ext_mem_addr", "ext_not_utf8", "ext_twice"}  # of the generated models; the other bad ones are bad by their files
 EXTERNAL = TensorProto.EXTERNAL
 
@@ -45,6 +48,12 @@ class Scanner:
 
     def inlined(self, model):
         return self.ask(b"I", model)
+
+    def moved_out(self, model):
+        """(split model, recipe)"""
+        both = self.ask(b"O", model)
+        end = 4 + struct.unpack("<I", both[:4])[0]
+        return both[4:end], both[end:]
 
     def close(self):
         self.process.stdin.close()
@@ -144,7 +153,26 @@ def check_good(path, data, scanner):
     for t in scanned["tensors"]:
         if t["raw_len"] and t["main"] and data[t["raw_off"]:t["raw_off"] + t["raw_len"]] != raw[t["name"]]:
             return f"raw_data of {t['name']} is elsewhere"
-    return check_inlined(data, scanned, model, scanner)
+    return check_moved(data, scanner) or check_inlined(data, scanned, model, scanner)
+
+
+def check_moved(data, scanner):
+    """Moving out gives the model that protobuf makes by setting the fields, and the recipe, followed in Python, the bytes from before."""
+    split, recipe = scanner.moved_out(data)
+    model, weights = python_reads(data), b""
+    for tensor in model.graph.initializer:
+        others = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
+        if tensor.name and tensor.raw_data and tensor.data_type != TensorProto.STRING and not any(len(getattr(tensor, field)) for field in others):
+            entries = (("location", "moved"), ("offset", len(weights)), ("length", len(tensor.raw_data)))
+            weights += tensor.raw_data
+            tensor.ClearField("raw_data")
+            del tensor.external_data[:]
+            for key, value in entries:
+                tensor.external_data.add(key=key, value=str(value))
+            tensor.data_location = EXTERNAL
+    if python_reads(split) != model:
+        return "moved out otherwise than protobuf does"
+    return None if follow(recipe, split, weights) == data else "the recipe does not lead back"
 
 
 def check_inlined(data, scanned, model, scanner):

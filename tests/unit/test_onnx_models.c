@@ -4,6 +4,7 @@
  *
  * --serve: a request is one letter, the length (4 bytes, little-endian) and a model; an answer is a length and bytes.
  *   S  what the scanner finds, as JSON
+ *   O  the length of a model (4 bytes), the model with every movable tensor moved to "moved", and the recipe for the way back; or nothing
  *   I  the model with every external tensor inlined (byte k of tensor i is (7 i + k) mod 251), or nothing
  */
 #include "support/support.h"
@@ -16,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "format/onnx.h"
+#include "format/recipe.h"
 
 #define MUTATIONS "3000"
 
@@ -106,6 +107,35 @@ static void answer(const void *data, size_t len)
     }
 }
 
+static void move_out(const oc_onnx_model *found, const oc_source *source, oc_buf *out)
+{
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    oc_onnx_edit *edits = calloc(found->tensor_count + 1, sizeof *edits);
+    size_t count = 0;
+    uint64_t offset = 0;
+    uint8_t *head = NULL;
+
+    for (size_t i = 0; i < found->tensor_count; i++) {
+        const uint64_t len = found->tensors[i].raw_len;
+        if (found->tensors[i].movable) {
+            edits[count++] = (oc_onnx_edit){.tensor = i, .kind = OC_EDIT_RELOCATE, .location = "moved", .offset = offset, .length = len};
+            offset += len;
+        }
+    }
+    if (oc_buf_reserve(out, 4, &head, &err) == ORTCRYPT_OK) {
+        out->len = 4;
+        const ortcrypt_status st = oc_onnx_rewrite(found, source, edits, count, append, out, NULL, &err);
+        const size_t len = out->len - 4;
+        for (unsigned i = 0; i < 4; i++) {
+            out->data[i] = (uint8_t)(len >> 8 * i);
+        }
+        if (st != ORTCRYPT_OK || oc_recipe_make(found, source, edits, count, append, out, &err) != ORTCRYPT_OK) {
+            out->len = 0;
+        }
+    }
+    free(edits);
+}
+
 static void serve_one(char command, const uint8_t *model, size_t len)
 {
     const oc_span span = OC_SPAN(model, len);
@@ -114,10 +144,10 @@ static void serve_one(char command, const uint8_t *model, size_t len)
     oc_onnx_model *found = NULL;
     const ortcrypt_status st = oc_onnx_scan(&found, &source, "m", &err);
 
-    if (command == 'I') {
+    if (command == 'I' || command == 'O') {
         oc_buf out = OC_BUF(1u << 30);
         if (st == ORTCRYPT_OK) {
-            inline_all(found, &source, &out);
+            (command == 'I' ? inline_all : move_out)(found, &source, &out);
         }
         answer(out.data != NULL ? out.data : (const uint8_t *)"", out.len);
         oc_buf_free(&out);

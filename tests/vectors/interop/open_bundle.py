@@ -12,12 +12,12 @@ import json
 import os
 import re
 import stat
-import struct
 import subprocess
 import sys
 
 import bundle_format as fmt
 from cryptography.exceptions import InvalidTag
+from recipe import follow
 
 ROLES = {"model", "external", "initializer", "ep_context", "extra"}
 HEX = re.compile(r"[0-9a-f]*")
@@ -140,33 +140,6 @@ def write(folder, name, asset_id, plain):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "xb") as file:
         file.write(plain)
-
-
-def follow(recipe, model, weights):
-    """docs/format.md, "Recipe": the original model from the split one."""
-    def take(source, start, length):
-        require(0 < length <= len(source) - start, "a range of a recipe")
-        return source[start:start + length]
-
-    out, at, passed = [], 0, 0
-    while at < len(recipe):
-        kind, numbers = recipe[at:at + 1], 2 if recipe[at:at + 1] == b"W" else 1
-        fields = struct.unpack(">%dQ" % numbers, take(recipe, at + 1, 8 * numbers))
-        at += 1 + 8 * numbers
-        if kind == b"M":
-            out.append(take(model, passed, fields[0]))
-            passed += fields[0]
-        elif kind == b"S":
-            take(model, passed, fields[0])
-            passed += fields[0]
-        elif kind == b"L":
-            out.append(take(recipe, at, fields[0]))
-            at += fields[0]
-        else:
-            require(kind == b"W", "a record of a recipe")
-            out.append(take(weights, fields[0], fields[1]))
-    require(passed == len(model), "what a recipe leaves over")
-    return b"".join(out)
 
 
 def main():
