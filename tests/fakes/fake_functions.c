@@ -5,6 +5,8 @@
 
 #include "fake_objects.h"
 
+enum { FIRST_INTEROP = 24 };
+
 OrtStatus *fake_error(OrtErrorCode code, const char *message)
 {
     OrtStatus *const status = calloc(1, sizeof(*status));
@@ -67,6 +69,16 @@ static void ORT_API_CALL release_session_options(OrtSessionOptions *options) NO_
     release(options);
 }
 
+/* No entry is there. */
+static OrtStatus *ORT_API_CALL has_entry(const OrtSessionOptions *options, const char *key, int *present) NO_EXCEPTION
+{
+    (void)options;
+    (void)key;
+    NOTE(HasSessionConfigEntry);
+    *present = 0;
+    return NULL;
+}
+
 static OrtStatus *ORT_API_CALL create_env(OrtLoggingFunction log, void *param, OrtLoggingLevel level, const char *name, OrtEnv **env) NO_EXCEPTION
 {
     (void)param;
@@ -99,6 +111,18 @@ static const OrtEpApi *ORT_API_CALL get_ep_api(void) NO_EXCEPTION
     return fake_ort.fault != FAKE_NO_EP_API ? fake_table_get(FAKE_EP, fake_minor) : NULL;
 }
 
+static const OrtModelEditorApi *ORT_API_CALL get_editor_api(void) NO_EXCEPTION
+{
+    NOTE(GetModelEditorApi);
+    return fake_table_get(FAKE_EDITOR, fake_minor);
+}
+
+static const OrtInteropApi *ORT_API_CALL get_interop_api(void) NO_EXCEPTION
+{
+    NOTE(GetInteropApi);
+    return fake_table_get(FAKE_INTEROP, fake_minor);
+}
+
 void fake_put_functions(fake_function *slots, fake_table table, unsigned minor)
 {
     if (table == FAKE_API) {
@@ -109,10 +133,15 @@ void fake_put_functions(fake_function *slots, fake_table table, unsigned minor)
         api->ReleaseStatus = release_status;
         api->CreateSessionOptions = create_session_options;
         api->ReleaseSessionOptions = release_session_options;
+        api->HasSessionConfigEntry = has_entry;
         api->CreateEnvWithCustomLogger = create_env;
         api->ReleaseEnv = release_env;
         api->GetCompileApi = get_compile_api;
         api->GetEpApi = get_ep_api;
+        api->GetModelEditorApi = get_editor_api;
+        if (minor >= FIRST_INTEROP) {
+            api->GetInteropApi = get_interop_api;
+        }
         fake_put_eps(api);
     }
     fake_put_callbacks(slots, table, minor);

@@ -45,7 +45,7 @@
 typedef enum fake_fault { FAKE_FAULTS(FAKE_NAME) FAKE_FAULT_COUNT } fake_fault;
 #undef FAKE_NAME
 
-typedef enum fake_table { FAKE_BASE, FAKE_API, FAKE_COMPILE, FAKE_EP, FAKE_TABLE_COUNT } fake_table;
+typedef enum fake_table { FAKE_BASE, FAKE_API, FAKE_COMPILE, FAKE_EP, FAKE_EDITOR, FAKE_INTEROP, FAKE_TABLE_COUNT } fake_table;
 
 /* Of FAKE_BASE. */
 enum { FAKE_GET_API, FAKE_GET_VERSION };

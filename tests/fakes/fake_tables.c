@@ -13,9 +13,11 @@ static const unsigned short counts[FAKE_TABLE_COUNT][12] = {
     [FAKE_API] =     {318, 390, 415, 419, 419, 422, 424, 425, 426, 428, 429, 431},
     [FAKE_COMPILE] = {9, 14, 15, 15, 15, 15, 15, 16, 16, 17, 17, 18},
     [FAKE_EP] =      {2, 16, 50, 73, 73, 73, 73, 74, 74, 78, 78, 80},
+    [FAKE_EDITOR] =  {20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 21},
+    [FAKE_INTEROP] = {0, 0, 11, 13, 13, 13, 13, 13, 13, 13, 13, 14},
 };
 
-static const char *const table_names[] = {"OrtApiBase", "OrtApi", "OrtCompileApi", "OrtEpApi"};
+static const char *const table_names[] = {"OrtApiBase", "OrtApi", "OrtCompileApi", "OrtEpApi", "OrtModelEditorApi", "OrtInteropApi"};
 
 static FILE *log_file;
 
@@ -58,12 +60,18 @@ ALL(TRAMPOLINE, FAKE_API)
 SIXTY_FOUR(TRAMPOLINE, FAKE_COMPILE, 00)
 SIXTY_FOUR(TRAMPOLINE, FAKE_EP, 00)
 SIXTY_FOUR(TRAMPOLINE, FAKE_EP, 01)
+SIXTY_FOUR(TRAMPOLINE, FAKE_EDITOR, 00)
+SIXTY_FOUR(TRAMPOLINE, FAKE_INTEROP, 00)
 
 static const fake_function api_trampolines[] = {ALL(ADDRESS, FAKE_API)};
 static const fake_function compile_trampolines[] = {SIXTY_FOUR(ADDRESS, FAKE_COMPILE, 00)};
 static const fake_function ep_trampolines[] = {SIXTY_FOUR(ADDRESS, FAKE_EP, 00) SIXTY_FOUR(ADDRESS, FAKE_EP, 01)};
 
-static const fake_function *const trampolines[] = {NULL, api_trampolines, compile_trampolines, ep_trampolines};
+static const fake_function editor_trampolines[] = {SIXTY_FOUR(ADDRESS, FAKE_EDITOR, 00)};
+static const fake_function interop_trampolines[] = {SIXTY_FOUR(ADDRESS, FAKE_INTEROP, 00)};
+
+static const fake_function *const trampolines[] = {NULL,           api_trampolines,    compile_trampolines,
+                                                   ep_trampolines, editor_trampolines, interop_trampolines};
 
 static size_t count_of(fake_table table, unsigned minor)
 {
