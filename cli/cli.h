@@ -2,7 +2,7 @@
  * cli/cli.h: what every file of the command line shares: the context of one call, errors, and the verbs.
  *
  * Call order: main -> cli_args_parse -> verb->run(context) -> main prints the error and turns its status into the exit code.
- * The command line stands on include/ortcrypt alone. Its cross-file functions begin with cli_, not oc_: it is linked with the
+ * The command line stands on include/ortcrypt and conform/check.h alone. Its cross-file functions begin with cli_, not oc_: it is linked with the
  * static library, whose internal names begin with oc_.
  */
 #ifndef CLI_CLI_H
@@ -33,6 +33,8 @@ ortcrypt_status cli_fail_errno(ortcrypt_error *err, ortcrypt_status status, int 
     __attribute__((format(printf, 4, 5)));
 ortcrypt_status cli_fail_memory(ortcrypt_error *err);
 void cli_hint(ortcrypt_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What --json prints as the member "error"; NULL when memory ran out. */
+json_t *cli_error_json(const ortcrypt_error *err);
 
 /* Copies `text` for a terminal or for JSON: control bytes and bytes that are no UTF-8 become '?'. Always NUL-terminated. */
 void cli_text_clean(char *out, size_t out_size, const char *text);
@@ -46,5 +48,6 @@ ortcrypt_status cmd_inspect(cli_context *context, ortcrypt_error *err);
 ortcrypt_status cmd_verify(cli_context *context, ortcrypt_error *err);
 ortcrypt_status cmd_decrypt(cli_context *context, ortcrypt_error *err);
 ortcrypt_status cmd_eps(cli_context *context, ortcrypt_error *err);
+ortcrypt_status cmd_check_ep(cli_context *context, ortcrypt_error *err);
 
 #endif

@@ -66,10 +66,8 @@ static ortcrypt_status show_help(int argc, char **argv, ortcrypt_error *err)
     return ORTCRYPT_OK;
 }
 
-/* {"error": {...}}: --json prints one object whatever happens. */
-static void print_json_error(cli_context *context, const ortcrypt_error *err)
+json_t *cli_error_json(const ortcrypt_error *err)
 {
-    ortcrypt_error ignored = ORTCRYPT_ERROR_INIT;
     json_t *error = json_pack("{s:s, s:i, s:o, s:o}", "status", ortcrypt_status_name(err->status), "exit_code",
                               ortcrypt_status_exit_code(err->status), "message", cli_json_text(err->message), "hint",
                               cli_json_text(err->hint));
@@ -79,7 +77,14 @@ static void print_json_error(cli_context *context, const ortcrypt_error *err)
     if (error != NULL && err->offset != ORTCRYPT_NO_OFFSET) {
         (void)json_object_set_new(error, "offset", json_integer((json_int_t)err->offset));
     }
-    (void)cli_print_json(context, json_pack("{s:o}", "error", error), &ignored);
+    return error;
+}
+
+/* {"error": {...}}: --json prints one object whatever happens. */
+static void print_json_error(cli_context *context, const ortcrypt_error *err)
+{
+    ortcrypt_error ignored = ORTCRYPT_ERROR_INIT;
+    (void)cli_print_json(context, json_pack("{s:o}", "error", cli_error_json(err)), &ignored);
 }
 
 static ortcrypt_status run_verb(const cli_verb *verb, int argc, char **argv, ortcrypt_error *err)

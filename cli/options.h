@@ -26,9 +26,10 @@ enum {
     CLI_VERIFY = 1 << 5,
     CLI_DECRYPT = 1 << 6,
     CLI_EPS = 1 << 7,
+    CLI_CHECK_EP = 1 << 8,
     CLI_WITH_ORT = CLI_COMPILE | CLI_RUN | CLI_EPS, /* code of ONNX Runtime and of execution providers runs in the process */
     CLI_OPENING = CLI_COMPILE | CLI_RUN | CLI_INSPECT | CLI_VERIFY | CLI_DECRYPT,
-    CLI_ALL = (1 << 8) - 1
+    CLI_ALL = (1 << 9) - 1
 };
 
 typedef enum cli_option_id {

@@ -73,7 +73,9 @@ const cli_option CLI_OPTIONS[] = {
      "ONNX Runtime's CPU execution provider."},
     {OPT_EP, "ep", 0, VALUE_TEXT, "NAME[=LIBRARY]", NULL, true, "Execution provider", CLI_EPS,
      "Register this plugin library first. OrtcryptReference needs no library: it comes along. May be repeated."},
-    {OPT_EP_OPTION, "ep-option", 0, VALUE_PAIR, "KEY=VALUE", NULL, true, "Execution provider", CLI_COMPILE | CLI_RUN,
+    {OPT_EP, "ep", 0, VALUE_TEXT, "NAME", NULL, false, "Execution provider", CLI_CHECK_EP,
+     "The name to register the library under: some execution providers take it for their own. Default: what is right for the known ones."},
+    {OPT_EP_OPTION, "ep-option", 0, VALUE_PAIR, "KEY=VALUE", NULL, true, "Execution provider", CLI_COMPILE | CLI_RUN | CLI_CHECK_EP,
      "An option for the execution provider. May be repeated."},
 
     /* compile */
@@ -132,7 +134,7 @@ const cli_option CLI_OPTIONS[] = {
      "compiles in memory, each time."},
 
     /* everywhere */
-    {OPT_ORT, "ort", 0, VALUE_FILE, "LIBRARY", NULL, false, ORT, CLI_WITH_ORT,
+    {OPT_ORT, "ort", 0, VALUE_FILE, "LIBRARY", NULL, false, ORT, CLI_WITH_ORT | CLI_CHECK_EP,
      "The ONNX Runtime library to use (libonnxruntime.so.X). Default: the file that ORTCRYPT_ORT names, else the system's."},
     {OPT_VERBOSE, "verbose", 'v', VALUE_NONE, NULL, NULL, false, ORT, CLI_WITH_ORT,
      "Show ONNX Runtime's own warnings and errors."},
@@ -208,6 +210,14 @@ const cli_verb CLI_VERBS[] = {
      "$ ortcrypt eps --ort /opt/onnxruntime/lib/libonnxruntime.so.1.32.0\n"
      "$ ortcrypt eps --ep QNNExecutionProvider=libonnxruntime_providers_qnn.so --json\n",
      cmd_eps},
+    {"check-ep", CLI_CHECK_EP, "LIBRARY", 1, "check that an execution provider keeps the contract of the callbacks",
+     "For authors of execution providers, and for those who choose one. Compiles, loads and runs four small models that are no secret, each "
+     "time in a program of its own that can write no file, with callbacks that work, fail, or give back wrong data, and once without "
+     "callbacks, in a scratch folder. Prints what was seen, one line for each thing that must hold: it holds, fails, or could not be seen "
+     "here. Ends with exit code 1 when one fails.",
+     "$ ortcrypt check-ep libmy_ep.so --ort libonnxruntime.so.1.32.0\n"
+     "$ ortcrypt check-ep libonnxruntime_providers_qnn.so --ep-option backend_type=htp --ep-option soc_model=57 --json\n",
+     cmd_check_ep},
     {0}};
 
 const cli_term CLI_ENVIRONMENT[] = {{"ORTCRYPT_ORT", "ONNX Runtime library, where --ort is not given"},

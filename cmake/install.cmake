@@ -29,7 +29,8 @@ configure_file(cmake/ortcrypt.pc.in "${CMAKE_BINARY_DIR}/ortcrypt.pc" @ONLY)
 install(FILES "${CMAKE_BINARY_DIR}/ortcrypt.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
 install(TARGETS ortcrypt RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-install(TARGETS ortcrypt-probe RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/ortcrypt")
+install(TARGETS ortcrypt-probe ortcrypt_witness RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/ortcrypt"
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/ortcrypt")
 install(TARGETS ortcrypt_reference_ep LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/ortcrypt")
 if(TARGET generated)
   install(DIRECTORY "${CMAKE_BINARY_DIR}/generated/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")

@@ -1,5 +1,7 @@
 /* The compiling half: our write callbacks, and what the compiled model says. */
 #include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -112,6 +114,23 @@ ortcrypt_status oc_drive_name(oc_drive *drive, OrtSessionOptions *options, OrtRe
                                             err, "session options");
 }
 
+/* From memory, as with a bundle; without callbacks from a file, so that an EP knows the folder that its own file belongs to. */
+static ortcrypt_status set_input(oc_drive *drive, OrtModelCompilationOptions *compile, ortcrypt_error *err)
+{
+    const OrtCompileApi *const c = oc_runtime_compile_api(drive->runtime);
+
+    if (drive->callbacks) {
+        return oc_ort_check(drive->runtime, c->ModelCompilationOptions_SetInputModelFromBuffer(compile, drive->onnx.data, drive->onnx.len),
+                            err, "compile options");
+    }
+    FILE *const file = fopen(OC_DRIVE_INPUT, "wb");
+    const bool written = file != NULL && fwrite(drive->onnx.data, 1, drive->onnx.len, file) == drive->onnx.len;
+    if (file == NULL || fclose(file) != 0 || !written) {
+        return oc_fail_errno(err, ORTCRYPT_E_IO, errno, "%s", OC_DRIVE_INPUT);
+    }
+    return oc_ort_check(drive->runtime, c->ModelCompilationOptions_SetInputModelPath(compile, OC_DRIVE_INPUT), err, "compile options");
+}
+
 static ortcrypt_status set_output(oc_drive *drive, OrtModelCompilationOptions *compile, ortcrypt_error *err)
 {
     const OrtCompileApi *const c = oc_runtime_compile_api(drive->runtime);
@@ -171,7 +190,7 @@ static void count_files(oc_drive *drive)
     json_int_t len = 0;
 
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
-        if (strcmp(entry->d_name, OC_DRIVE_FILE) != 0 && stat(entry->d_name, &info) == 0 && S_ISREG(info.st_mode)) {
+        if (strcmp(entry->d_name, OC_DRIVE_FILE) != 0 && strcmp(entry->d_name, OC_DRIVE_INPUT) != 0 && stat(entry->d_name, &info) == 0 && S_ISREG(info.st_mode)) {
             count++;
             len += (json_int_t)info.st_size;
         }
@@ -198,8 +217,7 @@ ortcrypt_status oc_drive_compile(oc_drive *drive, ortcrypt_error *err)
         st = oc_ort_check(drive->runtime, c->CreateModelCompilationOptionsFromSessionOptions(env, options, &compile), err, "compile options");
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(drive->runtime, c->ModelCompilationOptions_SetInputModelFromBuffer(compile, drive->onnx.data, drive->onnx.len),
-                          err, "compile options");
+        st = set_input(drive, compile, err);
     }
     if (st == ORTCRYPT_OK) {
         st = set_output(drive, compile, err);

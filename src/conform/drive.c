@@ -1,4 +1,6 @@
 /* The order of steps, and the report. */
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,30 +80,106 @@ static const char *text_of(const oc_drive *drive, const char *key)
 static ortcrypt_status open_runtime(oc_drive *drive, ortcrypt_error *err)
 {
     oc_drive_stage(drive, "open");
-    ortcrypt_status st = ortcrypt_runtime_open(&drive->runtime, text_of(drive, "ort"), NULL, err);
+    const char *const ort = text_of(drive, "ort");
+    ortcrypt_status st = ortcrypt_runtime_open(&drive->runtime, ort[0] != '\0' ? ort : NULL, NULL, err);
     if (st == ORTCRYPT_OK) {
+        static const char *const eras[] = {"none", "experimental", "stable"};
+        (void)json_object_set_new(drive->report, "runtime", json_string(ortcrypt_runtime_version(drive->runtime)));
+        (void)json_object_set_new(drive->report, "era", json_string(eras[oc_runtime_ep_context(drive->runtime)->era]));
         drive->api = ortcrypt_runtime_api(drive->runtime);
         st = drive->model->build(&drive->onnx, err);
     }
     return st == ORTCRYPT_OK ? oc_drive_expect(drive, err) : st;
 }
 
-static ortcrypt_status register_ep(oc_drive *drive, ortcrypt_error *err)
+/* The witness stands in the EP library's place; its handle keeps the counts until the program ends. */
+static ortcrypt_status call_witness(oc_drive *drive, const char **library, ortcrypt_error *err)
 {
+    const char *const path = text_of(drive, "witness");
+    void *const handle = path[0] != '\0' ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *const symbol = handle != NULL ? dlsym(handle, OC_WITNESS_SYMBOL) : NULL;
+    oc_witness_function function = NULL;
+
+    if (path[0] == '\0') {
+        return ORTCRYPT_OK;
+    }
+    if (symbol == NULL) {
+        return oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "%s does not load", path);
+    }
+    memcpy(&function, &symbol, sizeof(function)); /* ISO C has no cast to a function pointer */
+    drive->witness = function();
+    drive->witness->library = *library;
+    *library = path;
+    return ORTCRYPT_OK;
+}
+
+static void know_device(oc_drive *drive, const OrtEpDevice *device)
+{
+    json_t *const name = json_string(drive->api->EpDevice_EpName(device));
+
+    drive->device = device;
+    (void)snprintf(drive->ep, sizeof(drive->ep), "%s", drive->api->EpDevice_EpName(device));
+    (void)json_object_set_new(drive->report, "ep", name != NULL ? name : json_null());
+    const char *const version = drive->api->GetKeyValue(drive->api->EpDevice_EpMetadata(device), "version");
+    json_t *const text = version != NULL ? json_string(version) : NULL;
+    (void)json_object_set_new(drive->report, "ep_version", text != NULL ? text : json_null());
+}
+
+/* The device that the job's EP has, else (no name: whatever the library brought) the newest one. */
+static ortcrypt_status find_device(oc_drive *drive, size_t before, ortcrypt_error *err)
+{
+    const OrtEpDevice *const *all = NULL;
     const OrtEpDevice **devices = NULL;
+    const size_t index = (size_t)json_integer_value(json_object_get(drive->job, "device"));
     size_t count = 0;
 
-    oc_drive_stage(drive, "register");
-    ortcrypt_status st =
-        ortcrypt_runtime_register_ep(drive->runtime, text_of(drive, "registration"), text_of(drive, "library"), err);
-    if (st == ORTCRYPT_OK) {
-        st = oc_runtime_devices(drive->runtime, text_of(drive, "ep"), &devices, &count, err);
+    if (text_of(drive, "ep")[0] != '\0') {
+        const ortcrypt_status st = oc_runtime_devices(drive->runtime, text_of(drive, "ep"), &devices, &count, err);
+        if (st == ORTCRYPT_OK) {
+            know_device(drive, devices[index < count ? index : 0]);
+            free(devices);
+        }
+        return st;
+    }
+    const ortcrypt_status st = oc_ort_check(
+        drive->runtime, drive->api->GetEpDevices(ortcrypt_runtime_env(drive->runtime), &all, &count), err, "EP devices");
+    if (st == ORTCRYPT_OK && count <= before) {
+        return oc_fail(err, ORTCRYPT_E_NOT_FOUND, "the library offers no device of an execution provider on this machine");
     }
     if (st == ORTCRYPT_OK) {
-        drive->device = devices[0];
-        free(devices);
+        know_device(drive, all[before]);
     }
     return st;
+}
+
+static ortcrypt_status register_ep(oc_drive *drive, ortcrypt_error *err)
+{
+    const char *library = text_of(drive, "library");
+    const OrtEpDevice *const *all = NULL;
+    size_t before = 0;
+
+    oc_drive_stage(drive, "register");
+    ortcrypt_status st = oc_ort_check(
+        drive->runtime, drive->api->GetEpDevices(ortcrypt_runtime_env(drive->runtime), &all, &before), err, "EP devices");
+    if (st == ORTCRYPT_OK) {
+        st = call_witness(drive, &library, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        st = ortcrypt_runtime_register_ep(drive->runtime, text_of(drive, "registration"), library, err);
+    }
+    return st == ORTCRYPT_OK ? find_device(drive, before, err) : st;
+}
+
+static void tell_witness(oc_drive *drive)
+{
+    const oc_witness *const w = drive->witness;
+
+    if (w != NULL) {
+        (void)json_object_set_new(drive->report, "witness",
+                                  json_pack("{s:i, s:i, s:i, s:i}", "configs_got", (int)atomic_load(&w->configs_got), "configs_released",
+                                            (int)atomic_load(&w->configs_released), "given", (int)atomic_load(&w->buffers_given),
+                                            "freed", (int)atomic_load(&w->buffers_freed)));
+    }
 }
 
 void oc_drive_run(oc_drive *drive)
@@ -138,6 +216,7 @@ void oc_drive_run(oc_drive *drive)
     if (ortcrypt_runtime_close(drive->runtime, NULL) == ORTCRYPT_OK) { /* nothing counts itself in it: the session is ORT's own */
         drive->runtime = NULL;
     }
+    tell_witness(drive);
     oc_drive_stage(drive, "done");
 }
 

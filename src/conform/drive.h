@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "conform/model.h"
+#include "conform/witness.h"
 #include "runtime/registry.h"
 #include "runtime/runtime.h"
 
@@ -35,6 +36,8 @@ typedef struct oc_drive {
     const OrtApi *api;
     const OrtEpDevice *device;
     oc_registration *registration; /* of the callbacks of this step, where the EP's library takes them by id */
+    char ep[256];        /* its name, as the device says */
+    oc_witness *witness; /* NULL: none */
     oc_buf onnx;
     oc_buf compiled; /* what the model callback got */
     oc_drive_blob *blobs;
@@ -65,6 +68,7 @@ ortcrypt_status oc_drive_options(oc_drive *drive, OrtSessionOptions **out, ortcr
 ortcrypt_status oc_drive_name(oc_drive *drive, OrtSessionOptions *options, OrtReadNamedBufferFunc read, OrtWriteNamedBufferFunc write,
                               ortcrypt_error *err);
 
+#define OC_DRIVE_INPUT "canary.onnx"
 #define OC_DRIVE_FILE "canary_ctx.onnx" /* without callbacks */
 
 #endif

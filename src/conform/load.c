@@ -1,6 +1,8 @@
 /* The loading half: our read callback, and whether the outputs are those of the CPU execution provider. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "conform/drive.h"
 
@@ -31,8 +33,45 @@ static void note_read(oc_drive *drive, const char *name, size_t len, const OrtAl
     json_t *const text = json_string(name);
 
     (void)json_array_append_new(json_object_get(drive->report, "read"),
-                                json_pack("{s:o, s:I, s:b}", "name", text != NULL ? text : json_null(), "len", (json_int_t)len,
-                                          "allocator", allocator != NULL));
+                                json_pack("{s:o, s:I, s:s}", "name", text != NULL ? text : json_null(), "len", (json_int_t)len, "allocator",
+                                          allocator == NULL                                                      ? "none"
+                                          : drive->witness == NULL || allocator != drive->witness->allocator ? "its own"
+                                                                                                                 : "default"));
+}
+
+/* Exchanges a function pointer that may be in memory which cannot be written: a plain store would end the program. */
+static bool put_in_place(void(ORT_API_CALL **place)(OrtAllocator *, void *), void(ORT_API_CALL *replacement)(OrtAllocator *, void *),
+                         void(ORT_API_CALL **original)(OrtAllocator *, void *))
+{
+    const struct iovec from = {&replacement, sizeof(replacement)};
+    const struct iovec to = {place, sizeof(*place)};
+
+    *original = *place;
+    return process_vm_writev(getpid(), &from, 1, &to, 1, 0) == (ssize_t)sizeof(replacement);
+}
+
+/*
+ * So that the witness sees it freed. In an allocator of the EP's own, the witness takes the place of its Free; where that memory cannot be
+ * written, what becomes of the buffer is not seen.
+ */
+static void watch_buffer(oc_drive *drive, OrtAllocator *allocator, void *data)
+{
+    oc_witness *const witness = drive->witness;
+    bool watched = witness != NULL && allocator == witness->allocator;
+
+    if (witness != NULL && !watched && (witness->own == NULL || witness->own == allocator)) {
+        watched = witness->own == allocator || put_in_place(&allocator->Free, witness->free_own, &witness->own_free);
+        witness->own = watched ? allocator : NULL;
+    }
+    if (watched) {
+        (void)atomic_fetch_add(&witness->buffers_given, 1);
+        for (size_t i = 0; i < OC_WITNESS_BUFFERS; i++) {
+            void *expected = NULL;
+            if (atomic_compare_exchange_strong(&drive->witness->buffers[i], &expected, data)) {
+                break;
+            }
+        }
+    }
 }
 
 /* OrtReadNamedBufferFunc. */
@@ -50,8 +89,13 @@ static OrtStatus *ORT_API_CALL read_named(void *state, const char *name, OrtAllo
         refused = drive->api->CreateStatus(ORT_FAIL, OC_DRIVE_REFUSAL);
     } else if (blob == NULL) {
         refused = drive->api->CreateStatus(ORT_FAIL, "the canary has no EPContext data of that name");
+    } else if (allocator == NULL) {
+        refused = drive->api->CreateStatus(ORT_FAIL, "no allocator was given to the canary's callback");
     } else if (size != 0) {
         refused = drive->api->AllocatorAlloc(allocator, size, &data);
+        if (refused == NULL) {
+            watch_buffer(drive, allocator, data);
+        }
     }
     if (refused == NULL && size != 0 && drive->read == OC_DRIVE_FOREIGN) {
         for (size_t i = 0; i < size; i++) { /* of nobody: a fixed sequence of bytes */

@@ -6,7 +6,7 @@
  * process with an ONNX Runtime in it has threads and locks that a fork breaks.
  *
  * How: a seccomp filter whose notifications the parent answers (Linux 5.9 or newer). The flags are looked at in the filter, so that opening
- * for reading costs nothing. Character devices stay usable: the parent opens them and hands the descriptor over. Every other try is
+ * for reading costs nothing. Character devices stay usable: the parent opens them and hands the descriptor over. Every other try (but for a thread's name) is
  * refused with EACCES and told; Landlock stands behind it for what goes past paths. Where notifications are missing, Landlock refuses
  * alone, and tries cannot be told. This stops careless code; a hostile one is not what it is for.
  * Threads: oc_watch_run may run on several at once.

@@ -94,7 +94,7 @@ static void absolute(pid_t pid, int folder, const char *path, char text[PATH_MAX
     }
     const ssize_t len = readlink(link, base, sizeof(base) - 1);
     base[len > 0 ? len : 0] = '\0';
-    (void)snprintf(text, PATH_MAX * 2, "%s%s%s", base, base[0] != '\0' && strcmp(base, "/") != 0 ? "/" : base, path[0] != '\0' ? path : ".");
+    (void)snprintf(text, PATH_MAX * 2, "%s%s%s", base, base[0] == '\0' || strcmp(base, "/") == 0 ? "" : "/", path[0] != '\0' ? path : ".");
 }
 
 /* A descriptor of the character device at `path`, opened with the program's flags; -1 when it is none. */
@@ -117,6 +117,14 @@ static int open_device(const char *path, int flags)
         (void)close(handle);
     }
     return fd;
+}
+
+/* A thread's name, which glibc sets through a file that is none. It is refused all the same (Landlock does too), but no try to write. */
+static bool is_thread_name(const char *path)
+{
+    const size_t len = strlen(path);
+
+    return strncmp(path, "/proc/", 6) == 0 && len > 5 && strcmp(path + len - 5, "/comm") == 0 && strstr(path, "..") == NULL;
 }
 
 static void note(oc_watch_result *result, const char *what, const char *path)
@@ -182,7 +190,9 @@ static bool judge(int listener, const struct seccomp_notif *request, struct secc
             return false;
         }
     }
-    note(result, found->what, whole);
+    if (!is_thread_name(whole)) {
+        note(result, found->what, whole);
+    }
     return true;
 }
 

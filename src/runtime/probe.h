@@ -4,7 +4,9 @@
  *
  * Job:
  *   ort, library        paths of the ONNX Runtime and of the EP's library
- *   registration, ep    the name it is registered under, the name of its devices
+ *   registration, ep    the name it is registered under, the name of its devices ("": whatever the library brings)
+ *   device              which of them, 0 for the first
+ *   witness             path of conform/witness.c's library, registered in the EP's place; "" for none
  *   options             {key: value}, for the EP
  *   model               one of conform/model.c
  *   callbacks           true: ours are set; false: none, and what is compiled goes to files in the working folder
@@ -14,10 +16,13 @@
  *   version             of ortcrypt: must be the library's own
  *   stage               the step that was begun last: "begin", "open", "register", "compile", "load", "run", "close", "done"
  *   error               {stage, words} or null: where it ended, when it ended early
+ *   runtime, era        its version; "none", "experimental", "stable"
+ *   ep, ep_version      as the device says
  *   nodes, contexts     nodes of the compiled model's main graph, EPContext nodes among them
  *   named               names of blobs that the nodes say
  *   written             [{name, len}] the write callback was called with
- *   read                [{name, len, allocator}] the read callback was called with
+ *   read                [{name, len, allocator}] the read callback was called with; allocator: "default", "its own", "none"
+ *   witness             {configs_got, configs_released, given, freed}: buffers that the read callback allocated, and the EP freed
  *   difference          greatest difference to the CPU EP's outputs, as a fraction of their range
  *   file_count, file_len   without callbacks: files beside the compiled model, and bytes in them
  */

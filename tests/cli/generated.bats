@@ -37,7 +37,7 @@ completes() {
     ortcrypt help --completion bash | cmp - "$ORTCRYPT_BUILD/generated/completion/bash/ortcrypt"
     ortcrypt help --completion zsh | cmp - "$ORTCRYPT_BUILD/generated/completion/zsh/_ortcrypt"
     ortcrypt help --completion fish | cmp - "$ORTCRYPT_BUILD/generated/completion/fish/ortcrypt.fish"
-    [ "$(ls "$ORTCRYPT_BUILD/generated/man" | wc -l)" = 9 ]
+    [ "$(ls "$ORTCRYPT_BUILD/generated/man" | wc -l)" = 10 ]
 }
 
 @test "bash completes verbs, options, choices, files and folders" {

@@ -49,6 +49,7 @@ check_files() {
     needs "$EP" 'libc'
     needs "$PREFIX/bin/ortcrypt" 'libcrypto|libjansson|libc|libm'
     needs "$PREFIX/libexec/ortcrypt/ortcrypt-probe" 'libcrypto|libjansson|libc'
+    needs "$PREFIX/libexec/ortcrypt/libortcrypt_witness.so" 'libc'
     ! grep -rIl "$ORTCRYPT_SOURCE" "$PREFIX" || die "files in the tree name the folder of the sources"
 }
 
@@ -68,6 +69,11 @@ check_probe() {
     "$ortcrypt" compile "$WORK/b.ortc" -i "$WORK/key.txt" --ep "OrtcryptTried=$ORTCRYPT_BUILD/broken/libortcrypt_broken_none.so" --variant cpp \
         --ort "$RUNTIME" 2>"$WORK/probe.log" >/dev/null || true
     grep -q 'proved with the canary' "$WORK/probe.log" || { cat "$WORK/probe.log" >&2; die "ortcrypt-probe does not work from the tree"; }
+}
+
+# check-ep's program and library lie where the command line looks.
+check_check_ep() {
+    "$PREFIX/bin/ortcrypt" check-ep "$EP" --ort "$RUNTIME" >"$WORK/check-ep.log" 2>&1 || { cat "$WORK/check-ep.log" >&2; die "check-ep does not work from the tree"; }
 }
 
 check_headers() {
@@ -130,6 +136,7 @@ check_tree() {
     [ -f "$EP" ] || die "the reference EP is not in $LIB/ortcrypt"
     check_files
     check_command_line
+    check_check_ep
     [ ! -f "${ORTCRYPT_BUILD:-}/broken/libortcrypt_broken_none.so" ] || check_probe
     check_headers
     check_pkg_config
