@@ -140,7 +140,7 @@ static json_t *kernel_json(void)
 
 ortcrypt_status ortcrypt_runtime_describe(ortcrypt_runtime *runtime, char **json, ortcrypt_error *err)
 {
-    const OrtEpDevice *const *devices = NULL;
+    const OrtEpDevice **devices = NULL;
     size_t count = 0;
     const char *telemetry = "accepted";
 
@@ -148,8 +148,7 @@ ortcrypt_status ortcrypt_runtime_describe(ortcrypt_runtime *runtime, char **json
         return oc_fail(err, ORTCRYPT_E_INVALID, "ortcrypt_runtime_describe needs a runtime and a place for the text");
     }
     *json = NULL;
-    const ortcrypt_status st =
-        oc_ort_check(runtime, runtime->api->GetEpDevices(runtime->env, &devices, &count), err, "EP devices");
+    const ortcrypt_status st = oc_devices_copy(runtime, &devices, &count, err);
     if (st != ORTCRYPT_OK) {
         return st;
     }
@@ -162,6 +161,7 @@ ortcrypt_status ortcrypt_runtime_describe(ortcrypt_runtime *runtime, char **json
         "{s:{s:s, s:o, s:s, s:i}, s:o, s:o, s:s, s:o}", "runtime", "version", runtime->version, "library",
         text_json(runtime->library), "era", era_text(runtime->ep_context.era), "api", (int)runtime->api_version, "functions",
         functions_json(runtime), "eps", eps_json(runtime, devices, count), "telemetry", telemetry, "kernel", kernel_json());
+    free(devices);
     char *const text = all != NULL ? json_dumps(all, JSON_COMPACT) : NULL;
     json_decref(all);
     if (text == NULL) {

@@ -80,4 +80,12 @@ void oc_claim_drop(const ortcrypt_runtime *runtime, const char *library);
 void oc_claim_opened(ortcrypt_runtime *runtime);
 void oc_claim_closed(const ortcrypt_runtime *runtime);
 
+/*
+ * devices.c: a copy (free) of ORT's list of devices, which are ORT's; the library a device is from (NULL: none); and registering a library,
+ * which does nothing when a device of it is there: the application, or another runtime object over the OrtEnv, was first. Thread-safe.
+ */
+ortcrypt_status oc_devices_copy(const ortcrypt_runtime *runtime, const OrtEpDevice ***devices, size_t *count, ortcrypt_error *err);
+const char *oc_device_library(const ortcrypt_runtime *runtime, const OrtEpDevice *device);
+OrtStatus *oc_devices_register(const ortcrypt_runtime *runtime, const char *name, const char *library);
+
 #endif

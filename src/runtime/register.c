@@ -10,42 +10,26 @@
 #include "runtime/private.h"
 #include "runtime/registry.h"
 
-static const char *library_path(const ortcrypt_runtime *runtime, const OrtEpDevice *device)
+const OrtEpDevice *oc_runtime_first_device(const ortcrypt_runtime *runtime, const char *ep)
 {
-    return runtime->api->GetKeyValue(runtime->api->EpDevice_EpMetadata(device), "library_path");
-}
-
-/* The first device of an EP of this name, or whose library is at this path (NULL: any). */
-static const OrtEpDevice *find_device(const ortcrypt_runtime *runtime, const char *ep, const char *library)
-{
-    const OrtEpDevice *const *all = NULL;
+    const OrtEpDevice **all = NULL;
     const OrtEpDevice *found = NULL;
     size_t count = 0;
-    OrtStatus *const refused = runtime->api->GetEpDevices(runtime->env, &all, &count);
 
-    if (refused != NULL) {
-        runtime->api->ReleaseStatus(refused);
+    if (oc_devices_copy(runtime, &all, &count, NULL) != ORTCRYPT_OK) {
         return NULL;
     }
     for (size_t i = 0; i < count && found == NULL; i++) {
-        const char *const path = library_path(runtime, all[i]);
-        if ((ep == NULL || strcmp(runtime->api->EpDevice_EpName(all[i]), ep) == 0) &&
-            (library == NULL || (path != NULL && strcmp(path, library) == 0))) {
-            found = all[i];
-        }
+        found = strcmp(runtime->api->EpDevice_EpName(all[i]), ep) == 0 ? all[i] : NULL;
     }
+    free(all);
     return found;
-}
-
-const OrtEpDevice *oc_runtime_first_device(const ortcrypt_runtime *runtime, const char *ep)
-{
-    return find_device(runtime, ep, NULL);
 }
 
 oc_registered_ep *oc_registered_find(ortcrypt_runtime *runtime, const char *ep)
 {
-    const OrtEpDevice *const device = find_device(runtime, ep, NULL);
-    const char *const path = device != NULL ? library_path(runtime, device) : NULL;
+    const OrtEpDevice *const device = oc_runtime_first_device(runtime, ep);
+    const char *const path = device != NULL ? oc_device_library(runtime, device) : NULL;
     oc_registered_ep *found = NULL;
 
     for (found = runtime->eps; found != NULL && strcmp(found->name, ep) != 0; found = found->next) {
@@ -60,16 +44,11 @@ oc_registered_ep *oc_registered_find(ortcrypt_runtime *runtime, const char *ep)
 /* Takes the record over on success. Called with the lock held. A library that is there already was registered by the application. */
 static ortcrypt_status register_new(ortcrypt_runtime *runtime, oc_registered_ep *ep, ortcrypt_error *err)
 {
-    OrtStatus *refused = NULL;
-
     const ortcrypt_status claimed = oc_claim_library(runtime, ep->name, ep->library, err);
     if (claimed != ORTCRYPT_OK) {
         return claimed;
     }
-    if (find_device(runtime, NULL, ep->library) == NULL) {
-        refused = runtime->api->RegisterExecutionProviderLibrary(runtime->env, ep->name, ep->library);
-    }
-    const ortcrypt_status st = oc_ort_check(runtime, refused, err, "EP library");
+    const ortcrypt_status st = oc_ort_check(runtime, oc_devices_register(runtime, ep->name, ep->library), err, "EP library");
     if (st == ORTCRYPT_OK) {
         ep->attached = oc_registry_attach(ep->library);
         ep->next = runtime->eps;

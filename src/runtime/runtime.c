@@ -67,17 +67,18 @@ ortcrypt_status oc_runtime_devices(const ortcrypt_runtime *runtime, const char *
                                    size_t *count, ortcrypt_error *err)
 {
     const OrtApi *const api = runtime->api;
-    const OrtEpDevice *const *all = NULL;
+    const OrtEpDevice **all = NULL;
     size_t all_count = 0;
     size_t found = 0;
     char names[512];
 
-    const ortcrypt_status st = oc_ort_check(runtime, api->GetEpDevices(runtime->env, &all, &all_count), err, "EP devices");
+    const ortcrypt_status st = oc_devices_copy(runtime, &all, &all_count, err);
     if (st != ORTCRYPT_OK) {
         return st;
     }
-    const OrtEpDevice **list = calloc(all_count + 1, sizeof(*list));
+    const OrtEpDevice **const list = calloc(all_count + 1, sizeof(*list));
     if (list == NULL) {
+        free(all);
         return oc_fail_memory(err, (all_count + 1) * sizeof(*list), "the list of EP devices");
     }
     for (size_t i = 0; i < all_count; i++) {
@@ -86,12 +87,14 @@ ortcrypt_status oc_runtime_devices(const ortcrypt_runtime *runtime, const char *
         }
     }
     if (found == 0) {
-        free(list);
         list_eps(api, all, all_count, names, sizeof(names));
+        free(list);
+        free(all);
         (void)oc_fail(err, ORTCRYPT_E_NOT_FOUND, "ONNX Runtime %s has no device of the execution provider %s", runtime->version, ep);
         oc_hint(err, "there are: %s; an EP in a library of its own must be registered first", names);
         return ORTCRYPT_E_NOT_FOUND;
     }
+    free(all);
     *devices = list;
     *count = found;
     return ORTCRYPT_OK;
