@@ -110,10 +110,16 @@ static ortcrypt_status allow_devices(struct ruleset *set, const char *const *dev
 
 ortcrypt_status oc_landlock_restrict(const char *const *devices, size_t device_count, oc_landlock_held *held, ortcrypt_error *err)
 {
+    return oc_landlock_restrict_as(ABI_KNOWN, devices, device_count, held, err);
+}
+
+ortcrypt_status oc_landlock_restrict_as(int abi_max, const char *const *devices, size_t device_count, oc_landlock_held *held,
+                                        ortcrypt_error *err)
+{
     struct rights rights;
     oc_landlock_held holds;
     const int offered = oc_landlock_abi();
-    const int abi = offered > ABI_KNOWN ? ABI_KNOWN : offered;
+    const int abi = offered > abi_max ? abi_max : offered;
 
     if (abi == 0) {
         (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "this kernel has no Landlock, or it is switched off");

@@ -32,6 +32,10 @@ typedef struct oc_landlock_held {
  */
 ortcrypt_status oc_landlock_restrict(const char *const *devices, size_t device_count, oc_landlock_held *held, ortcrypt_error *err);
 
+/* The same with no more than ABI `abi_max` has, as on an older kernel: for tests. */
+ortcrypt_status oc_landlock_restrict_as(int abi_max, const char *const *devices, size_t device_count, oc_landlock_held *held,
+                                        ortcrypt_error *err);
+
 /* For landlock.c. Calls fn(state, fd) with an O_PATH descriptor of each such device; its errno (0: fine) ends it and is returned. */
 typedef int (*oc_device_fn)(void *state, int fd);
 int oc_devices_each(oc_device_fn fn, void *state);

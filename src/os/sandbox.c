@@ -103,8 +103,11 @@ static void name_missing(ortcrypt_sandbox_report *report)
     if (report->other_threads != 0) {
         add(report, "threads that ran before are not held");
     }
+    if (report->landlock_abi != 0 && report->landlock_abi < 3) {
+        add(report, "files can be emptied (that takes Linux 6.2)");
+    }
     if (report->landlock_abi != 0 && !report->signals) {
-        add(report, "signals can be sent to other processes (that takes a newer kernel)");
+        add(report, "signals can be sent to other processes (that takes Linux 6.15)");
     }
 }
 
@@ -121,7 +124,7 @@ static ortcrypt_status check_required(ortcrypt_error *err)
     const size_t others = count_other_threads(oc_outside_running() ? 1 : 0);
     return others == 0 ? ORTCRYPT_OK
                        : oc_fail(err, ORTCRYPT_E_UNSUPPORTED,
-                                 "the sandbox is required and would not hold all of the process: %zu other threads run already", others);
+                                 "the sandbox is required and would not hold all of the process: %zu other thread%s running already", others, others == 1 ? " is" : "s are");
 }
 
 static ortcrypt_status restrict_thread(const ortcrypt_sandbox_options *options, ortcrypt_sandbox_report *report, ortcrypt_error *err)

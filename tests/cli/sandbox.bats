@@ -188,6 +188,27 @@ as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
     check_failed 5 'sandbox is required .*seccomp'
 }
 
+@test "a thread from before ONNX Runtime is loaded: a note; --require-sandbox refuses" {
+    need_landlock
+    make_bundle b
+    export ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0
+    LD_PRELOAD=$ORTCRYPT_BUILD/libsly_ep.so ortcrypt run b -i "$KEY" --random 1 >/dev/null 2>err # its constructor starts one
+    [ "$(grep -c '^ortcrypt: note: .*threads that ran before are not held' err)" = 1 ]
+    LD_PRELOAD=$ORTCRYPT_BUILD/libsly_ep.so run --separate-stderr "$ORTCRYPT" run b -i "$KEY" --random 1 --require-sandbox
+    check_failed 5 '1 other thread'
+    ortcrypt run b -i "$KEY" --random 1 --require-sandbox >/dev/null 2>err # without it there is none
+    [ ! -s err ]
+}
+
+@test "inherited descriptors are closed where the kernel has no close_range" {
+    need_landlock
+    prepare
+    "$W" 436 -- "$ORTCRYPT" compile sly.ortc -i "$KEY" --ep "$SLY" --require-sandbox >out 2>err 9>>"$SLY_ROOM/inherited"
+    listener_done
+    ways held err | grep -qx inherited-descriptor
+    [ ! -s "$SLY_ROOM/inherited" ]
+}
+
 @test "the options exclude each other, and eps has them too" {
     make_bundle b
     fails 2 'no-sandbox excludes --require-sandbox' run b -i "$KEY" --random 1 --no-sandbox --require-sandbox

@@ -36,8 +36,10 @@ static socklen_t unix_address(struct sockaddr_un *address, const sly *s, const c
         return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
                            (size_t)snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "sly-%d", s->pid));
     }
-    /* a path in the room may be too long for the struct */
-    (void)snprintf(address->sun_path, sizeof address->sun_path, "/proc/%d/cwd/%s", s->pid, name);
+    /* a path in the room may be too long for the struct, so the room gets a short one; its descriptor stays */
+    static int room = -1;
+    room = room < 0 ? open(s->room, O_PATH | O_DIRECTORY | O_CLOEXEC) : room;
+    (void)snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%s", room, name);
     return sizeof *address;
 }
 

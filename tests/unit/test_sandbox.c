@@ -4,7 +4,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +243,47 @@ __attribute__((unused)) static void whole_when_required(const bed *b)
     CHECK(report.signals ? report.missing[0] == '\0' : report.missing[0] != '\0');
 }
 
+/* What a kernel of each ABI holds; the newest known one is what this kernel has or less. */
+static void check_abi(const bed *b, int abi)
+{
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    oc_landlock_held held = {0};
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/old", b->folder);
+    CHECK(oc_landlock_restrict_as(abi, NULL, 0, &held, &err) == ORTCRYPT_OK);
+    CHECK(held.abi == abi && held.files && held.truncate == (abi >= 3) && held.tcp == (abi >= 4) && (abi >= 6 || !held.signals));
+    CHECK(!can_make(b, "after") && !can_make(b, "old"));
+    CHECK(renameat(b->folder_fd, "old", b->folder_fd, "new") != 0 && unlinkat(b->folder_fd, "old", 0) != 0);
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    CHECK(null >= 0);
+    CHECK((truncate(path, 1) != 0) == (abi >= 3));
+    const int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    CHECK((bind(tcp, (const struct sockaddr *)&any, sizeof any) != 0) == (abi >= OC_LANDLOCK_ABI_NET));
+    CHECK((kill(getppid(), 0) != 0) == held.signals);
+    CHECK(oc_seccomp_restrict(held.tcp, &err) == ORTCRYPT_OK);
+    CHECK((socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) < 0) == (abi < OC_LANDLOCK_ABI_NET));
+    CHECK(truncate(path, 0) != 0);
+}
+
+static void every_abi(const bed *b)
+{
+    const int offered = oc_landlock_abi();
+    for (int abi = 1; abi <= 7 && abi <= offered; abi++) {
+        int status = 0;
+        const pid_t child = fork(); /* before any thread is there */
+        if (child == 0) {
+            check_abi(b, abi);
+            _exit(0);
+        }
+        CHECK(child > 0 && waitpid(child, &status, 0) == child);
+        if (status != 0) {
+            fprintf(stderr, "ABI %d: see above\n", abi);
+            _exit(1);
+        }
+    }
+}
+
 #define STORY(name)                     \
     static void test_##name(void **state) \
     {                                   \
@@ -254,6 +297,7 @@ STORY(a_device_of_the_callers)
 STORY(sockets_by_kind)
 STORY(descriptors_are_closed)
 STORY(other_threads_are_counted)
+STORY(every_abi)
 #if !defined(__SANITIZE_THREAD__) /* that sanitizer has a thread of its own, from before */
 STORY(whole_when_required)
 #endif
@@ -281,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_sockets_by_kind),
         cmocka_unit_test(test_descriptors_are_closed),
         cmocka_unit_test(test_other_threads_are_counted),
+        cmocka_unit_test(test_every_abi),
 #if !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(test_whole_when_required),
 #endif
