@@ -1,7 +1,8 @@
 """Where some bytes are kept in the file system. Usage: find_marker.py MARKER NEWER_THAN FOLDER...
 
-Looks at the content of every regular file below the folders that changed after the file NEWER_THAN did, and at every name, link
-target and extended attribute there. Prints one line per place. Exit code 0: nowhere; 1: somewhere.
+Looks at everything below the folders whose record changed after the file NEWER_THAN did (what is made, written, renamed or given an
+attribute changes it): names, link targets, extended attributes and the content of regular files up to 1 MiB, since whoever writes the
+marker writes little more. Prints one line per place. Exit code 0: nowhere; 1: somewhere.
 """
 import os
 import stat
@@ -9,6 +10,7 @@ import sys
 
 marker = sys.argv[1].encode()
 since = os.stat(sys.argv[2]).st_mtime_ns
+CONTENT_MAX = 1 << 20
 found = 0
 
 
@@ -19,17 +21,11 @@ def report(where, path):
 
 
 def content_has(path):
-    tail = b""
     with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            if marker in tail + block:
-                return True
-            tail = block[-len(marker):]
-    return False
+        return marker in file.read(CONTENT_MAX)
 
 
-def look(path):
-    info = os.lstat(path)
+def look(path, info):
     if marker in os.path.basename(path):
         report("name", path)
     if stat.S_ISLNK(info.st_mode):
@@ -39,15 +35,23 @@ def look(path):
     for name in os.listxattr(path, follow_symlinks=False):
         if marker in os.getxattr(path, name, follow_symlinks=False):
             report("attribute", path)
-    if stat.S_ISREG(info.st_mode) and max(info.st_mtime_ns, info.st_ctime_ns) >= since and content_has(path):
+    if stat.S_ISREG(info.st_mode) and info.st_size <= CONTENT_MAX and content_has(path):
         report("content", path)
 
 
-for root in sys.argv[3:]:
-    for folder, folders, names in os.walk(os.fsencode(root)):
-        for name in folders + names:
+def walk(folder):
+    with os.scandir(folder) as entries:
+        for entry in entries:
             try:
-                look(os.path.join(folder, name))
+                info = entry.stat(follow_symlinks=False)
+                if info.st_ctime_ns >= since:
+                    look(entry.path, info)
+                if stat.S_ISDIR(info.st_mode):
+                    walk(entry.path)
             except OSError:
                 pass  # others' files come and go, and may be theirs alone
+
+
+for root in sys.argv[3:]:
+    walk(os.fsencode(root))
 sys.exit(1 if found else 0)
