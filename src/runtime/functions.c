@@ -18,8 +18,8 @@ static const struct callback_row {
     oc_function_check check;
     const char *lost;
 } callbacks[OC_EP_FUNCTION_COUNT] = {
-    {OC_CHECK_ROUND_TRIP, "compiled data outside the model cannot be read from a bundle: embed mode, or the bridge"},
-    {OC_CHECK_REFUSAL, "the EP writes its compiled data to files: embed mode, or the bridge"},
+    {OC_CHECK_ROUND_TRIP, "a bundle's compiled data reaches only EPs that take callbacks by id"},
+    {OC_CHECK_REFUSAL, "only EPs that take callbacks by id hand over what they compile: others write files"},
     {OC_CHECK_ROUND_TRIP, "an EP cannot see the application's callbacks"},
     {OC_CHECK_ROUND_TRIP, "an EP cannot let go of the configuration"},
     {OC_CHECK_ROUND_TRIP, "an EP cannot call the read callback"},

@@ -67,8 +67,8 @@ setup() { common_setup; }
 @test "eps lists the functions that not every version has, and what is lost without them" {
     ORTCRYPT_ORT=$OLD_RUNTIME ortcrypt eps >old
     ORTCRYPT_ORT=$NEW_RUNTIME ortcrypt eps >new
-    grep -Eq '^  OrtApi +1\.28 +by name +set and read back +SessionOptions_SetEpContextDataReadFunc: compiled data' old
-    grep -Eq '^  OrtApi +1\.28 +member 426 +set and read back +SessionOptions_SetEpContextDataReadFunc: compiled data' new
+    grep -Eq '^  OrtApi +1\.28 +by name +set and read back +SessionOptions_SetEpContextDataReadFunc: a bundle' old
+    grep -Eq '^  OrtApi +1\.28 +member 426 +set and read back +SessionOptions_SetEpContextDataReadFunc: a bundle' new
     grep -Eq '^  OrtCompileApi +1\.28 +member 16 +refuses NULL +ModelCompilationOptions_SetEpContextDataWriteFunc: ' new
     grep -Eq '^  session entry +1\.31 +- +- +session\.use_external' old
     grep -Eq '^  session entry +1\.31 +entry +place +session\.use_external' new

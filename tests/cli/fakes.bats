@@ -13,19 +13,22 @@ fake() {
     ORTCRYPT_ORT=$library "$ORTCRYPT" "$@"
 }
 
+# What the last run said on standard error, but for the sandbox (some kernels have none, which it says).
+notes() { grep -v '^ortcrypt: note: .*sandbox' <<<"$stderr" || true; }
+
 # wrong FAULT MINOR PATTERN: refused with exit code 5, one sentence.
 wrong() {
     FAKE_ORT_FAULT=$1 run --separate-stderr fake "$2" eps
     check_failed 5 "$3" || return 1
     [ -z "$output" ] || return 1
-    [ "$(wc -l <<<"$stderr")" -le 2 ]
+    [ "$(notes | wc -l)" -le 2 ]
 }
 
 @test "every version from 1.23 on is used, and none is asked for what it has not" {
     for minor in $(seq 23 32); do
         run --separate-stderr fake "$minor" eps --json
         [ "$status" = 0 ]
-        [ -z "$stderr" ]
+        [ -z "$(notes)" ]
         [ "$(jq -r .runtime.version <<<"$output")" = "1.$minor.0" ]
     done
 }
@@ -44,7 +47,7 @@ wrong() {
 @test "a newer 1.x that answers rightly is used, with one notice" {
     run --separate-stderr fake 33 eps
     [ "$status" = 0 ]
-    [ "$(wc -l <<<"$stderr")" = 1 ]
+    [ "$(notes | wc -l)" = 1 ]
     grep -q '^ortcrypt: note: ONNX Runtime 1.33.0 is newer' <<<"$stderr"
 }
 
