@@ -22,6 +22,13 @@ static void print_ep(const json_t *ep)
     cli_print_row(12, "  by", "%s%s%s", cli_json_string(ep, "vendor"), cli_json_string(ep, "version")[0] != 0 ? ", version " : "",
                   cli_json_string(ep, "version"));
     cli_print_row(12, "  devices", "%s", devices);
+    json_array_foreach(json_object_get(ep, "devices"), index, device) {
+        const json_t *probe = json_object_get(device, "probe");
+        if (json_is_object(probe) && json_array_size(json_object_get(ep, "devices")) > 1) { /* else the route says it */
+            cli_print_row(12, "  tried out", "%s: %s: %s", cli_json_string(device, "type"),
+                          json_is_true(json_object_get(probe, "proven")) ? "proven" : "refused", cli_json_string(probe, "why"));
+        }
+    }
     cli_print_row(12, "  route", "%s%s%s", cli_json_string(ep, "route"), cli_json_string(ep, "why")[0] != 0 ? ": " : "", cli_json_string(ep, "why"));
 }
 
@@ -39,10 +46,35 @@ static void print_runtime(const json_t *all)
                                                                                                 : "none in this version");
     cli_print_row(12, "telemetry", "%s", cli_json_string(all, "telemetry"));
     (void)snprintf(abi, sizeof abi, landlock > 0 ? "ABI %d" : "no", landlock);
-    cli_print_row(12, "kernel", "userfaultfd %s, Landlock %s, seccomp %s, swap %s",
+    cli_print_row(12, "kernel", "userfaultfd %s, Landlock %s, seccomp %s, user notification %s",
                   json_is_true(json_object_get(kernel, "userfaultfd")) ? "yes" : "no", abi,
                   json_is_true(json_object_get(kernel, "seccomp")) ? "yes" : "no",
+                  json_is_true(json_object_get(kernel, "user_notification")) ? "yes" : "no");
+    cli_print_row(12, "swap", "%s",
                   json_is_true(swap) ? "on (decrypted memory may reach it)" : json_is_false(swap) ? "off" : "unknown");
+}
+
+/* A crash writes the process's memory there; the command line makes no core dumps, an application may. */
+static void print_core_pattern(const json_t *kernel)
+{
+    const char *pattern = cli_json_string(kernel, "core_pattern");
+    cli_print_row(12, "core dumps", "%s%s", pattern[0] == '|' ? "to a program: " : pattern[0] != 0 ? "to files: " : "unknown", pattern);
+}
+
+static ortcrypt_status describe(char **text, ortcrypt_runtime *runtime, cli_context *context, ortcrypt_error *err)
+{
+    cli_pairs pairs = {0};
+    ortcrypt_status st = cli_args_pairs(context->args, OPT_EP_OPTION, &pairs, err);
+    if (st == ORTCRYPT_OK) {
+        const ortcrypt_describe_options options = {.struct_size = sizeof options,
+                                                   .probe = cli_args_has(context->args, OPT_PROBE),
+                                                   .ep_option_keys = (const char *const *)pairs.keys,
+                                                   .ep_option_values = pairs.values,
+                                                   .ep_option_count = pairs.count};
+        st = ortcrypt_runtime_describe(runtime, &options, text, err);
+    }
+    cli_pairs_free(&pairs);
+    return st;
 }
 
 static ortcrypt_status register_eps(ortcrypt_runtime *runtime, const cli_args *args, ortcrypt_error *err)
@@ -75,7 +107,7 @@ ortcrypt_status cmd_eps(cli_context *context, ortcrypt_error *err)
         st = register_eps(runtime, context->args, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = ortcrypt_runtime_describe(runtime, &text, err);
+        st = describe(&text, runtime, context, err);
     }
     cli_output_take_back();
     if (st == ORTCRYPT_OK && context->json) {
@@ -85,6 +117,7 @@ ortcrypt_status cmd_eps(cli_context *context, ortcrypt_error *err)
         size_t index = 0;
         json_t *ep = NULL;
         print_runtime(all);
+        print_core_pattern(json_object_get(all, "kernel"));
         json_array_foreach(json_object_get(all, "eps"), index, ep) {
             print_ep(ep);
         }

@@ -53,6 +53,7 @@ typedef enum cli_option_id {
     OPT_REQUIRE_SANDBOX,
     OPT_EP,
     OPT_EP_OPTION,
+    OPT_PROBE,
     OPT_VARIANT,
     OPT_EMBED,
     OPT_WEIGHTLESS,

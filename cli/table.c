@@ -77,6 +77,11 @@ const cli_option CLI_OPTIONS[] = {
      "The name to register the library under: some execution providers take it for their own. Default: what is right for the known ones."},
     {OPT_EP_OPTION, "ep-option", 0, VALUE_PAIR, "KEY=VALUE", NULL, true, "Execution provider", CLI_COMPILE | CLI_RUN | CLI_CHECK_EP,
      "An option for the execution provider. May be repeated."},
+    {OPT_PROBE, "probe", 0, VALUE_NONE, NULL, NULL, false, "Execution provider", CLI_EPS,
+     "Try out every device of every execution provider that compiles, with a model that is no secret, in a program of its own that can write "
+     "no file, and print what that proved."},
+    {OPT_EP_OPTION, "ep-option", 0, VALUE_PAIR, "KEY=VALUE", NULL, true, "Execution provider", CLI_EPS,
+     "An option for the execution providers while they are tried out. May be repeated."},
 
     /* compile */
     {OPT_VARIANT, "variant", 0, VALUE_TEXT, "ID", NULL, false, "Compiling", CLI_COMPILE,
@@ -204,11 +209,11 @@ const cli_verb CLI_VERBS[] = {
      cmd_decrypt},
     {"eps", CLI_EPS, "", 0, "show the runtime, its execution providers and their routes",
      "Loads ONNX Runtime and lists its execution providers and, for each, which way its compiled data takes through the encrypting "
-     "callbacks: native, bridged, or none (then compile refuses it). Then the functions that not every version has: where this one "
+     "callbacks: native, bridged, unproven (then compile tries it out first), or none (then compile refuses it). Then the functions that not every version has: where this one "
      "has them, how that was checked, and what is lost without them.",
      "$ ortcrypt eps\n"
      "$ ortcrypt eps --ort /opt/onnxruntime/lib/libonnxruntime.so.1.32.0\n"
-     "$ ortcrypt eps --ep QNNExecutionProvider=libonnxruntime_providers_qnn.so --json\n",
+     "$ ortcrypt eps --ep QNNExecutionProvider=libonnxruntime_providers_qnn.so --ep-option backend_type=htp --probe --json\n",
      cmd_eps},
     {"check-ep", CLI_CHECK_EP, "LIBRARY", 1, "check that an execution provider keeps the contract of the callbacks",
      "For authors of execution providers, and for those who choose one. Compiles, loads and runs four small models that are no secret, each "

@@ -68,8 +68,20 @@ ORTCRYPT_API OrtEnv *ortcrypt_runtime_env(const ortcrypt_runtime *runtime);
 ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_runtime_register_ep(ortcrypt_runtime *runtime, const char *name,
                                                                             const char *library, ortcrypt_error *err);
 
-/* Runtime, era of the callback API, EP devices and each EP's route as one JSON object (ortcrypt_free(json, 0)). */
-ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_runtime_describe(ortcrypt_runtime *runtime, char **json,
+typedef struct ortcrypt_describe_options {
+    size_t struct_size;
+    bool probe; /* try out every device of every EP that compiles, with a model that is no secret, in a program that can write no file */
+    const char *const *ep_option_keys; /* for the EPs while they are tried out */
+    const char *const *ep_option_values;
+    size_t ep_option_count;
+} ortcrypt_describe_options;
+
+/*
+ * Runtime, era of the callback API, EP devices, each EP's route and what the machine offers, as one JSON object (ortcrypt_free(json, 0)).
+ * `options` may be NULL. An EP that could not be tried out is reported as refused, with the reason: that is no error.
+ */
+ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_runtime_describe(ortcrypt_runtime *runtime,
+                                                                         const ortcrypt_describe_options *options, char **json,
                                                                          ortcrypt_error *err);
 
 /*

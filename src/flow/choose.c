@@ -11,9 +11,13 @@ static ortcrypt_status prove(ortcrypt_runtime *runtime, const char *ep, const ch
                              const ortcrypt_monitor *monitor, ortcrypt_error *err)
 {
     ortcrypt_error reason = ORTCRYPT_ERROR_INIT;
+    const OrtEpDevice *device = NULL;
     oc_canary_verdict verdict;
 
-    const ortcrypt_status st = oc_canary_prove(&verdict, runtime, ep, keys, values, count, &reason);
+    ortcrypt_status st = oc_choose_device(&device, runtime, ep, &reason);
+    if (st == ORTCRYPT_OK) {
+        st = oc_canary_prove(&verdict, runtime, ep, device, keys, values, count, &reason);
+    }
     if (st == ORTCRYPT_E_NO_MEMORY || st == ORTCRYPT_E_NOT_FOUND || st == ORTCRYPT_E_INVALID) {
         if (err != NULL) {
             *err = reason;

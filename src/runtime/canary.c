@@ -141,22 +141,35 @@ static const char *find_library(ortcrypt_runtime *runtime, const char *ep, const
     return library != NULL ? library : runtime->api->GetKeyValue(runtime->api->EpDevice_EpMetadata(device), "library_path");
 }
 
-/* Everything but the model. */
-static ortcrypt_status make_job(json_t **out, ortcrypt_runtime *runtime, const char *ep, const char *const *keys,
-                                const char *const *values, size_t count, ortcrypt_error *err)
+/* Which of the EP's devices it is: the program finds them in the same order. */
+static ortcrypt_status find_index(size_t *index, const OrtEpDevice **first, ortcrypt_runtime *runtime, const char *ep,
+                                  const OrtEpDevice *device, ortcrypt_error *err)
 {
     const OrtEpDevice **devices = NULL;
-    size_t device_count = 0;
+    size_t count = 0;
+
+    const ortcrypt_status st = oc_runtime_devices(runtime, ep, &devices, &count, err);
+    if (st != ORTCRYPT_OK) {
+        return st;
+    }
+    *first = devices[0];
+    *index = 0;
+    for (size_t i = 0; i < count; i++) {
+        *index = devices[i] == device ? i : *index;
+    }
+    free(devices);
+    return ORTCRYPT_OK;
+}
+
+/* Everything but the model. */
+static ortcrypt_status make_job(json_t **out, ortcrypt_runtime *runtime, const char *ep, const OrtEpDevice *first, size_t index,
+                                const char *const *keys, const char *const *values, size_t count, ortcrypt_error *err)
+{
     char ort[PATH_MAX];
     void *address = NULL;
     Dl_info info;
 
-    ortcrypt_status st = oc_runtime_devices(runtime, ep, &devices, &device_count, err);
-    if (st != ORTCRYPT_OK) {
-        return st;
-    }
-    const char *const library = find_library(runtime, ep, devices[0]);
-    free(devices);
+    const char *const library = find_library(runtime, ep, first);
     memcpy(&address, &runtime->base->GetApi, sizeof(address)); /* ISO C has no cast from a function pointer */
     if (dladdr(address, &info) == 0 || info.dli_fname == NULL || realpath(info.dli_fname, ort) == NULL || library == NULL) {
         return oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "%s cannot be tried out: the library of %s is not known", ep,
@@ -166,8 +179,8 @@ static ortcrypt_status make_job(json_t **out, ortcrypt_runtime *runtime, const c
     for (size_t i = 0; i < count; i++) {
         (void)json_object_set_new(options, keys[i], json_string(values[i]));
     }
-    *out = json_pack("{s:s, s:s, s:s, s:s, s:o, s:b, s:s, s:s, s:b}", "ort", ort, "library", library, "registration", ep, "ep", ep, "options",
-                     options, "callbacks", 1, "write", "give", "read", "give", "watched", 1);
+    *out = json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:b, s:s, s:s, s:b}", "ort", ort, "library", library, "registration", ep, "ep", ep, "device",
+                     (json_int_t)index, "options", options, "callbacks", 1, "write", "give", "read", "give", "watched", 1);
     return *out != NULL && json_object_size(options) == count ? ORTCRYPT_OK : oc_fail(err, ORTCRYPT_E_INVALID, "an option of %s is no text", ep);
 }
 
@@ -190,12 +203,17 @@ static ortcrypt_status try_out(oc_canary_verdict *out, ortcrypt_runtime *runtime
     return st;
 }
 
-/* The EP and its options as one text. */
-static ortcrypt_status make_key(oc_buf *key, const char *ep, const char *const *keys, const char *const *values, size_t count,
-                                ortcrypt_error *err)
+/* The EP, its device and its options as one text. */
+static ortcrypt_status make_key(oc_buf *key, const char *ep, size_t index, const char *const *keys, const char *const *values,
+                                size_t count, ortcrypt_error *err)
 {
+    char number[24];
     ortcrypt_status st = oc_buf_append_str(key, ep, err);
 
+    (void)snprintf(number, sizeof(number), "\n%zu", index);
+    if (st == ORTCRYPT_OK) {
+        st = oc_buf_append_str(key, number, err);
+    }
     for (size_t i = 0; i < count && st == ORTCRYPT_OK; i++) {
         st = oc_buf_append(key, "\n", 1, err);
         if (st == ORTCRYPT_OK) {
@@ -243,19 +261,24 @@ static void keep(ortcrypt_runtime *runtime, char *key, const oc_canary_verdict *
     (void)pthread_mutex_unlock(&runtime->lock);
 }
 
-ortcrypt_status oc_canary_prove(oc_canary_verdict *out, ortcrypt_runtime *runtime, const char *ep, const char *const *keys,
-                                const char *const *values, size_t count, ortcrypt_error *err)
+ortcrypt_status oc_canary_prove(oc_canary_verdict *out, ortcrypt_runtime *runtime, const char *ep, const OrtEpDevice *device,
+                                const char *const *keys, const char *const *values, size_t count, ortcrypt_error *err)
 {
     oc_buf key = OC_BUF(64u * 1024u);
+    const OrtEpDevice *first = NULL;
     json_t *job = NULL;
+    size_t index = 0;
 
     memset(out, 0, sizeof(*out));
-    ortcrypt_status st = make_key(&key, ep, keys, values, count, err);
+    ortcrypt_status st = find_index(&index, &first, runtime, ep, device, err);
+    if (st == ORTCRYPT_OK) {
+        st = make_key(&key, ep, index, keys, values, count, err);
+    }
     if (st != ORTCRYPT_OK || find_kept(out, runtime, (const char *)key.data)) {
         oc_buf_free(&key);
         return st;
     }
-    st = make_job(&job, runtime, ep, keys, values, count, err);
+    st = make_job(&job, runtime, ep, first, index, keys, values, count, err);
     if (st == ORTCRYPT_OK) {
         st = try_out(out, runtime, job, err);
     }

@@ -14,11 +14,11 @@ typedef struct oc_canary_verdict {
 } oc_canary_verdict;
 
 /*
- * ORTCRYPT_OK with a verdict. An error when nothing can be found out: no ortcrypt-probe, a kernel that cannot watch, an EP whose library
+ * ORTCRYPT_OK with a verdict. `device`: one of the EP's; NULL: its first. An error when nothing can be found out: no ortcrypt-probe, a kernel that cannot watch, an EP whose library
  * is not known. All of them are ORTCRYPT_E_UNSUPPORTED, ORTCRYPT_E_NOT_FOUND, ORTCRYPT_E_NO_MEMORY or ORTCRYPT_E_IO: refusals.
  */
-ortcrypt_status oc_canary_prove(oc_canary_verdict *out, ortcrypt_runtime *runtime, const char *ep, const char *const *keys,
-                                const char *const *values, size_t count, ortcrypt_error *err);
+ortcrypt_status oc_canary_prove(oc_canary_verdict *out, ortcrypt_runtime *runtime, const char *ep, const OrtEpDevice *device,
+                                const char *const *keys, const char *const *values, size_t count, ortcrypt_error *err);
 
 /* Frees the verdicts kept. */
 void oc_canary_forget(ortcrypt_runtime *runtime);

@@ -1,6 +1,8 @@
 /* What the kernel and the machine offer, for describe: read-only probes, nothing is kept. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -20,6 +22,14 @@ static bool has_userfaultfd(void)
         (void)close((int)fd);
     }
     return fd >= 0;
+}
+
+/* A question only: no filter is made. Source: seccomp(2), SECCOMP_GET_ACTION_AVAIL. */
+static bool has_user_notification(void)
+{
+    const uint32_t action = SECCOMP_RET_USER_NOTIF;
+
+    return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
 /* The first `size - 1` bytes of a /proc file; "" when it cannot be read. */
@@ -43,6 +53,7 @@ void oc_kernel_probe(oc_kernel *out)
     out->userfaultfd = has_userfaultfd();
     out->landlock_abi = oc_landlock_abi();
     out->seccomp = oc_seccomp_available();
+    out->user_notification = has_user_notification();
     out->proc_self_fd = access("/proc/self/fd", R_OK | X_OK) == 0;
     read_text("/proc/swaps", swaps, sizeof(swaps));
     out->swap_known = swaps[0] != '\0';

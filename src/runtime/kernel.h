@@ -8,6 +8,7 @@ typedef struct oc_kernel {
     bool userfaultfd; /* with UFFD_USER_MODE_ONLY */
     int landlock_abi; /* 0: none */
     bool seccomp;     /* system calls can be filtered */
+    bool user_notification; /* of seccomp: what a program tries can be told */
     bool proc_self_fd;
     bool swap_known; /* /proc/swaps could be read */
     bool swap;

@@ -38,6 +38,24 @@ setup() { common_setup; }
     usr/bin/ortcrypt eps --ep OrtcryptReference | grep -q OrtcryptReference
 }
 
+@test "--probe tries out every EP that compiles, and says what it proved; without it nothing is tried" {
+    broken=$ORTCRYPT_BUILD/broken/libortcrypt_broken
+    eps=(--ep OrtcryptReference --ep "OrtcryptTried=${broken}_file.so" --json)
+    run --separate-stderr ortcrypt eps "${eps[@]}"
+    [ "$(jq -r '.eps[] | [.name, .route, (.devices[0].probe | type)] | join(" ")' <<<"$output" | xargs)" = \
+        "CPUExecutionProvider none null OrtcryptReference native null OrtcryptTried unproven null" ]
+    run --separate-stderr ortcrypt eps "${eps[@]}" --probe
+    [ "$status" = 0 ]
+    [ "$(jq -r '.eps[] | [.name, .route, .devices[0].probe.proven] | join(" ")' <<<"$output" | xargs)" = \
+        "CPUExecutionProvider none OrtcryptReference native true OrtcryptTried refused false" ]
+    jq -r '.eps[2].why' <<<"$output" | grep -q 'tried to open /.* for writing'
+    [ "$(jq -r '.kernel | has("user_notification") and has("core_pattern") and has("swap")' <<<"$output")" = true ]
+    run --separate-stderr ortcrypt eps --ep "OrtcryptTried=${broken}_none.so" --probe
+    grep -q '^  route  *native: proved with the canary' <<<"$output"
+    grep -q '^core dumps' <<<"$output"
+    [ -z "$(find "$HOME" "$TMPDIR" -type f)" ]
+}
+
 @test "telemetry is off whatever the environment says" {
     [ "$(ORT_DISABLE_TELEMETRY=0 ortcrypt eps --ort "$OLD_RUNTIME" --json | jq -r .telemetry)" = off ]
     [ -z "$(find "$HOME" "$TMPDIR" -type f)" ]

@@ -27,7 +27,7 @@ static oc_canary_verdict prove(ortcrypt_runtime *runtime)
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
     oc_canary_verdict verdict;
 
-    assert_ok(oc_canary_prove(&verdict, runtime, EP, NULL, NULL, 0, &err), &err);
+    assert_ok(oc_canary_prove(&verdict, runtime, EP, NULL, NULL, NULL, 0, &err), &err);
     return verdict;
 }
 
@@ -82,9 +82,9 @@ static void test_not_tried(void **state)
 
     (void)state;
     ortcrypt_runtime *runtime = open_with("1.32.0", "broken/libortcrypt_broken_none.so", probes[0], 0);
-    oc_test_status(oc_canary_prove(&verdict, runtime, EP, NULL, NULL, 0, &err), ORTCRYPT_E_UNSUPPORTED, &err);
+    oc_test_status(oc_canary_prove(&verdict, runtime, EP, NULL, NULL, NULL, 0, &err), ORTCRYPT_E_UNSUPPORTED, &err);
     assert_non_null(strstr(err.message, probes[0]));
-    oc_test_status(oc_canary_prove(&verdict, runtime, "Nobody", NULL, NULL, 0, &err), ORTCRYPT_E_NOT_FOUND, &err);
+    oc_test_status(oc_canary_prove(&verdict, runtime, "Nobody", NULL, NULL, NULL, 0, &err), ORTCRYPT_E_NOT_FOUND, &err);
     rig_runtime_close(runtime);
     runtime = open_with("1.32.0", "broken/libortcrypt_broken_none.so", probes[1], 0);
     verdict = prove(runtime);

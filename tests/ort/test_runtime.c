@@ -260,7 +260,7 @@ static void describes_itself(void **state)
 
     (void)state;
     ortcrypt_runtime *const runtime = rig_runtime("1.32.0");
-    assert_ok(ortcrypt_runtime_describe(runtime, &text, &err), &err);
+    assert_ok(ortcrypt_runtime_describe(runtime, NULL, &text, &err), &err);
     json_t *const all = json_loads(text, JSON_REJECT_DUPLICATES, &where);
     assert_non_null(all);
     json_t *const about = json_object_get(all, "runtime");

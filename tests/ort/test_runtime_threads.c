@@ -32,7 +32,7 @@ static void *look(void *state)
         char *text = NULL;
         size_t count = 0;
         l->failed = oc_runtime_devices(l->runtime, "CPUExecutionProvider", &devices, &count, &err) != ORTCRYPT_OK || count != 1 ||
-                    ortcrypt_runtime_describe(l->runtime, &text, &err) != ORTCRYPT_OK ||
+                    ortcrypt_runtime_describe(l->runtime, NULL, &text, &err) != ORTCRYPT_OK ||
                     oc_runtime_route(l->runtime, "NobodyExecutionProvider", &why) == OC_ROUTE_NATIVE;
         free(devices);
         ortcrypt_free(text, 0);
