@@ -80,7 +80,7 @@ def differences(source, cells, eps):
         known = next((other for other in said if other[0] == row[0]), [])
         for ep, measured, word_said in zip(eps, row[1:], known[1:] or ["nothing"] * len(eps)):
             if measured not in ("?", word_said):
-                yield f"README.md says of {ep.title} on ONNX Runtime {row[0]}: {word_said}; measured: {measured} (make matrix-write)"
+                yield f"README.md says of {ep.title} on ONNX Runtime {row[0]}: {word_said}; measured: {measured}"
     listed = {tuple(row[:3]): row for row in read_table(os.path.join(source, "docs", "support.md"), "cells")}
     for cell in cells:
         row = listed.get((cell.runtime, cell.ep.title, str(cell.embed)))
