@@ -13,17 +13,20 @@
 #define OLD "this ONNX Runtime has no EPContext callbacks and the EP would write plaintext: use 1.28 to 1.30"
 #define NEW "it does not advertise the EPContext callbacks of ONNX Runtime 1.31 and newer and would write plaintext: use 1.28 to 1.30"
 
+#define OPENVINO "1.8.1+95d534b.ci.79"
+
 static const oc_pair pairs[] = {
     {OC_EP_CPU, NULL, 0, OPEN_END, OC_ROUTE_NONE, "it compiles nothing: run the source variant with it"},
     {OC_EP_REFERENCE, NULL, 23, OPEN_END, OC_ROUTE_HELPER, HELPER},
     /* onnxruntime-qnn 2.7.0 says 0.1.0 of itself */
     {"QNNExecutionProvider", "0.1.0", 28, 30, OC_ROUTE_NATIVE, OWN},
-    {"QNNExecutionProvider", "0.1.0", 0, 27, OC_ROUTE_NONE, OLD},
+    {"QNNExecutionProvider", "0.1.0", 0, 23, OC_ROUTE_NONE, "QNN itself wants ONNX Runtime 1.24 or newer: use 1.28 to 1.30"},
+    {"QNNExecutionProvider", "0.1.0", 24, 27, OC_ROUTE_NONE, OLD},
     {"QNNExecutionProvider", "0.1.0", 31, OPEN_END, OC_ROUTE_NONE, NEW},
-    /* onnxruntime-ep-openvino 1.8.1 */
-    {"OpenVINOExecutionProvider", "1.8.1", 28, 30, OC_ROUTE_NATIVE, OWN},
-    {"OpenVINOExecutionProvider", "1.8.1", 0, 27, OC_ROUTE_NONE, OLD},
-    {"OpenVINOExecutionProvider", "1.8.1", 31, OPEN_END, OC_ROUTE_NONE, NEW},
+    /* onnxruntime-ep-openvino 1.8.1, in its own words */
+    {"OpenVINOExecutionProvider", OPENVINO, 28, 30, OC_ROUTE_NATIVE, OWN},
+    {"OpenVINOExecutionProvider", OPENVINO, 0, 27, OC_ROUTE_NONE, OLD},
+    {"OpenVINOExecutionProvider", OPENVINO, 31, OPEN_END, OC_ROUTE_NONE, NEW},
 };
 
 const oc_pair *oc_pair_find(unsigned minor, const char *ep, const char *version, bool *known)

@@ -41,6 +41,21 @@ oc_registered_ep *oc_registered_find(ortcrypt_runtime *runtime, const char *ep)
     return found;
 }
 
+/* ORT's words, unless the table of pairs knows better why this EP does not come with this runtime. */
+static ortcrypt_status check_registered(const ortcrypt_runtime *runtime, const char *ep, OrtStatus *refused, ortcrypt_error *err)
+{
+    bool known = false;
+    const oc_pair *const pair = refused != NULL ? oc_pair_find(runtime->minor, ep, NULL, &known) : NULL;
+
+    if (pair == NULL || pair->route != OC_ROUTE_NONE) {
+        return oc_ort_check(runtime, refused, err, "EP library");
+    }
+    runtime->api->ReleaseStatus(refused);
+    (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "%s cannot be used with ONNX Runtime %s", ep, runtime->version);
+    oc_hint(err, "%s", pair->why);
+    return ORTCRYPT_E_UNSUPPORTED;
+}
+
 /* Takes the record over on success. Called with the lock held. A library that is there already was registered by the application. */
 static ortcrypt_status register_new(ortcrypt_runtime *runtime, oc_registered_ep *ep, ortcrypt_error *err)
 {
@@ -48,7 +63,7 @@ static ortcrypt_status register_new(ortcrypt_runtime *runtime, oc_registered_ep 
     if (claimed != ORTCRYPT_OK) {
         return claimed;
     }
-    const ortcrypt_status st = oc_ort_check(runtime, oc_devices_register(runtime, ep->name, ep->library), err, "EP library");
+    const ortcrypt_status st = check_registered(runtime, ep->name, oc_devices_register(runtime, ep->name, ep->library), err);
     if (st == ORTCRYPT_OK) {
         ep->attached = oc_registry_attach(ep->library);
         ep->next = runtime->eps;

@@ -3,7 +3,7 @@
 Usage: matrix.py [--quick] [--runtime VERSION]... [--ep WORD]... [--jobs N] [--keep] [--write]
   --quick      three runtimes, and small models for QNN
   --runtime V  only these; --ep WORD: only EPs whose name holds the word
-  --write      copy the table into README.md and docs/support.md (of all EPs; with --quick three rows)
+  --write      copy what was measured into README.md and docs/support.md
 Writes build/matrix.md (quick and partial runs: build/matrix-part.md). Ends with a count; exit code 1 when a cell failed, or when README.md
 says something else than what was measured.
 """
@@ -53,7 +53,7 @@ def try_pair(rig, runtime, ep):
     pair = Pair(rig, runtime, ep)
     cells = [pair.cell(embed) for embed in (0, 1)]
     for cell in cells:
-        print(f"{cell.result.upper() if cell.result == 'failed' else cell.result:7} {runtime:6} {ep.title:14} embed {cell.embed} {cell.route:7} "
+        print(f"{cell.result.upper() if cell.result == 'failed' else cell.result:7} {runtime:6} {ep.title:14} embed {cell.embed} {cell.route:9} "
               f"{cell.reason}", flush=True)
     if not rig.keep and all(cell.result != "failed" for cell in cells):
         shutil.rmtree(pair.where)
@@ -79,7 +79,7 @@ def main():
     with open(path, "w", encoding="utf-8") as file:
         file.write(table.summary(cells, rig.eps) + "\n" + text)
     print("\n" + text)
-    if options.write and (whole or options.quick):
+    if options.write:
         table.write(SOURCE, cells, rig.eps)
     breaches = list(table.differences(SOURCE, cells, rig.eps))
     for breach in breaches:

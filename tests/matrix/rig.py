@@ -133,7 +133,8 @@ class Pair:
             command = [self.rig.ortcrypt, "eps", "--ort", self.rig.runtime(self.version), "--ep", self.ep.name + "=" + self.ep.library, "--json"]
             done = subprocess.run(command, cwd=self.where, env=self.rig.environment(self.where), stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=300, check=False)
-            return next((ep["route"] for ep in json.loads(done.stdout)["eps"] if ep["name"] == self.ep.name), "none")
+            route = next((ep["route"] for ep in json.loads(done.stdout)["eps"] if ep["name"] == self.ep.name), "none")
+            return "tried out" if route == "unproven" else route
         except (ValueError, KeyError):
             return "none"
 

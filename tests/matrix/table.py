@@ -12,12 +12,16 @@ def aligned(rows):
     return "\n".join(lines) + "\n"
 
 
-def details(cells):
+def detail_rows(cells):
     rows = [["ONNX Runtime", "EP", "embed", "route", "compile", "load", "compare", "result", "why"]]
     for cell in cells:
         rows.append([cell.runtime, cell.ep.title, str(cell.embed), cell.route, cell.compile, cell.load, cell.compare, cell.result,
                      cell.reason.replace("|", "/")])
-    return aligned(rows)
+    return rows
+
+
+def details(cells):
+    return aligned(detail_rows(cells))
 
 
 def word(pair):
@@ -60,14 +64,37 @@ def read_table(path, part):
     return [row for row in rows if not re.fullmatch("-*", row[0])] or [[""]]
 
 
+def version_key(row):
+    return [int(part) for part in row[0].split(".")]
+
+
+def merged_summary(said, rows):
+    """The rows of a document with what was measured put in."""
+    kept = {row[0]: row for row in said[1:] if len(row) == len(rows[0])}
+    for row in rows[1:]:
+        old = kept.get(row[0], row)
+        kept[row[0]] = [measured if measured != "?" else known for measured, known in zip(row, old)]
+    return [rows[0], *sorted(kept.values(), key=version_key)]
+
+
+def merged_cells(said, rows, titles):
+    kept = {tuple(row[:3]): row for row in said[1:] if len(row) == len(rows[0])}
+    kept.update({tuple(row[:3]): row for row in rows[1:]})
+    return [rows[0], *sorted(kept.values(), key=lambda row: (version_key(row), titles.index(row[1]), row[2]))]
+
+
 def write(source, cells, eps):
-    for name, part, table in (("README.md", "summary", summary(cells, eps)), (os.path.join("docs", "support.md"), "cells", details(cells))):
-        path = os.path.join(source, name)
+    """Puts what was measured into the documents; rows that were not stay."""
+    titles = [ep.title for ep in eps]
+    readme, support = os.path.join(source, "README.md"), os.path.join(source, "docs", "support.md")
+    tables = ((readme, "summary", merged_summary(read_table(readme, "summary"), summary_rows(cells, eps))),
+              (support, "cells", merged_cells(read_table(support, "cells"), detail_rows(cells), titles)))
+    for path, part, rows in tables:
         with open(path, encoding="utf-8") as file:
             text = file.read()
         start, end = between(text, part)
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text[:start] + table + text[end:])
+            file.write(text[:start] + aligned(rows) + text[end:])
 
 
 def differences(source, cells, eps):
