@@ -2,7 +2,7 @@
  * bench_load: one load of one model, measured, in a process of its own. bench.py runs it and compares.
  *
  * Usage: bench_load plain MODEL.onnx RUNTIME PREPACK - [ep=LIBRARY] [INPUT]...
- *        bench_load seed|ortcrypt BUNDLE RUNTIME PREPACK IDENTITY [ep=LIBRARY] [INPUT]...
+ *        bench_load seed|ortcrypt|lazy BUNDLE RUNTIME PREPACK IDENTITY [ep=LIBRARY] [INPUT]...
  * PREPACK is 0 or 1, LIBRARY the reference EP (not with seed: for EPContext data the documented flow is what ortcrypt does), INPUT a shape or value as
  * bench_run.h says. Prints one JSON object: seconds for creating the session and for the first inference, peak and resident memory (after that inference) in
  * bytes beyond what the process had after CreateEnv, and a hash of the outputs.
@@ -11,6 +11,7 @@
  * seed:     the flow that "Compiled Model Encryption" documents: decrypt everything into buffers,
  *           AddExternalInitializersFromFilesInMemory, CreateSessionFromArray; buffers are kept until CreateSession returns.
  * ortcrypt: ortcrypt_session_open.
+ * lazy:     the same with its option `lazy`.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ typedef struct bench {
     ortcrypt_bundle *bundle;
     ortcrypt_session *opened; /* mode ortcrypt */
     OrtSession *session;
+    bool lazy;
     const char *ep_library; /* the reference EP, or NULL: the CPU EP */
     ortcrypt_error err;
 } bench;
@@ -92,7 +94,8 @@ static void create_seed(bench *b)
 static void create_ortcrypt(bench *b)
 {
     const ortcrypt_session_options options = {.struct_size = sizeof options, .base = b->options, .ep = b->ep_library != NULL ? BENCH_EP_NAME : NULL,
-                                              .ep_library = b->ep_library};
+                                              .ep_library = b->ep_library,
+                                              .lazy = b->lazy};
     need(b, ortcrypt_session_open(&b->opened, b->runtime, b->bundle, &options, &b->err), "session");
     b->session = ortcrypt_session_ort(b->opened);
 }
@@ -125,8 +128,9 @@ int main(int argc, char **argv)
     const char *mode = argc > 5 ? argv[1] : "";
     bench_values values;
     const bool plain = strcmp(mode, "plain") == 0, seed = strcmp(mode, "seed") == 0;
-    if (!plain && !seed && strcmp(mode, "ortcrypt") != 0) {
-        bench_stop("usage", "bench_load plain|seed|ortcrypt MODEL-OR-BUNDLE RUNTIME PREPACK IDENTITY|- [INPUT]...");
+    b.lazy = strcmp(mode, "lazy") == 0;
+    if (!plain && !seed && !b.lazy && strcmp(mode, "ortcrypt") != 0) {
+        bench_stop("usage", "bench_load plain|seed|ortcrypt|lazy MODEL-OR-BUNDLE RUNTIME PREPACK IDENTITY|- [INPUT]...");
     }
     const int specs = argc > 6 && strncmp(argv[6], "ep=", 3) == 0 ? 7 : 6;
     b.ep_library = specs == 7 ? argv[6] + 3 : NULL;

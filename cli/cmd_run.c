@@ -81,6 +81,7 @@ static ortcrypt_status open_everything(run_state *run, ortcrypt_error *err)
         options.cache = run->cache.folder;
         options.machine_key_file = run->cache.machine_key;
         options.cache_max_len = run->cache.max_len;
+        options.lazy = cli_args_has(args, OPT_LAZY);
         st = ortcrypt_session_open(&run->session, run->runtime, run->bundle, &options, err);
         run->create_seconds = now_seconds() - start;
     }

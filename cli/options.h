@@ -68,6 +68,7 @@ typedef enum cli_option_id {
     OPT_REPEAT,
     OPT_COMPARE,
     OPT_EXPLAIN,
+    OPT_LAZY,
     OPT_CACHE,
     OPT_NO_CACHE,
     OPT_CACHE_MAX,

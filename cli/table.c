@@ -124,6 +124,10 @@ const cli_option CLI_OPTIONS[] = {
      "minus least value of the plaintext model's output; its greatest magnitude when all its values are the same)."},
     {OPT_EXPLAIN, "explain", 0, VALUE_NONE, NULL, NULL, false, "Running", CLI_RUN,
      "Print how each encrypted asset reached ONNX Runtime, and why that way."},
+    {OPT_LAZY, "lazy", 0, VALUE_NONE, NULL, NULL, false, "Running", CLI_RUN,
+     "Decrypt external weights when they are first touched: the session is there at once. ONNX Runtime 1.31 and newer, CPU execution "
+     "provider, userfaultfd; --explain says when it could not be done. Switches prepacking off. Weights that were altered end the process "
+     "by SIGBUS when they are touched; they are never used."},
 
     /* run, compiling just in time */
     {OPT_CACHE, "cache", 0, VALUE_FOLDER, "DIR", NULL, false, CACHE, CLI_RUN,

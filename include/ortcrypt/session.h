@@ -44,6 +44,14 @@ typedef struct ortcrypt_session_options {
     size_t machine_key_len;
     uint64_t cache_max_len;       /* bytes below `cache`, the entry unused for longest goes first; 0: 4 GiB */
     unsigned cache_wait_ms;       /* 0: 120000 */
+    /*
+     * External weights are decrypted when they are first touched, and never all at once: the session is there as soon as with a
+     * plaintext file that is mapped. On ONNX Runtime 1.31 and newer, with the CPU EP, where userfaultfd is allowed; elsewhere the plan
+     * (ortcrypt_session_plan) says why not. Switches prepacking off unless `base` says something about it. DANGER: weights that were
+     * altered since are found when they are touched, and nothing but a signal can stop the thread that touches them: SIGBUS (SIGSEGV
+     * before Linux 6.6) ends the process. They are never used.
+     */
+    bool lazy;
 } ortcrypt_session_options;
 
 /* Opens `bundle` on `runtime`. Both must outlive the session. *session is NULL on failure and nothing is left behind. */

@@ -47,6 +47,27 @@ ortcrypt_status oc_bundle_read(ortcrypt_bundle *bundle, const oc_asset *asset, v
 ortcrypt_status oc_bundle_stream(ortcrypt_bundle *bundle, const oc_asset *asset, oc_push_fn push, void *push_state,
                                  const ortcrypt_monitor *monitor, ortcrypt_error *err);
 
+/*
+ * Assets as memory that is decrypted when it is touched (os/os.h, oc_paged: what a reader may do, what a failure does). Together
+ * they hold at least a byte; bundle and assets must outlive the pages. Open -> data of each -> settle -> close.
+ */
+typedef struct oc_asset_pages oc_asset_pages;
+typedef struct oc_pages_end {
+    size_t asset;
+    uint64_t offset; /* of the last byte */
+} oc_pages_end;
+typedef struct oc_pages_options {
+    size_t window_len; /* bytes behind the reader that stay while it prepares; 0: all */
+    size_t ahead_len;  /* bytes decrypted ahead of a touch */
+    const oc_pages_end *ends; /* what is not read on across: the last bytes of large tensors; in any order */
+    size_t end_count;
+} oc_pages_options;
+ortcrypt_status oc_asset_pages_open(oc_asset_pages **out, ortcrypt_bundle *bundle, const oc_asset *const *assets, size_t count,
+                                    const oc_pages_options *options, ortcrypt_error *err);
+uint8_t *oc_asset_pages_data(const oc_asset_pages *pages, size_t asset);
+ortcrypt_status oc_asset_pages_settle(oc_asset_pages *pages, bool complete, ortcrypt_error *err);
+void oc_asset_pages_close(oc_asset_pages *pages); /* NULL is allowed */
+
 /* Random access to an asset's plaintext; keeps the last chunk(s) decrypted. Open -> source.read... -> close. One thread. */
 typedef struct oc_asset_reader oc_asset_reader;
 ortcrypt_status oc_asset_reader_open(oc_asset_reader **out, ortcrypt_bundle *bundle, const oc_asset *asset,

@@ -12,6 +12,7 @@
 #include "bundle/keyring.h"
 #include "crypto/hash.h"
 #include "crypto/stream.h"
+#include "os/os.h"
 #include "store/store.h"
 
 #define OC_THREADS_MAX 64u /* lanes one call uses at most */
@@ -116,6 +117,7 @@ typedef struct oc_object {
 typedef struct oc_piece_lane {
     oc_stream_lane *stream;
     uint8_t *sealed; /* OC_PIECE_ROOM bytes of private memory: ciphertext is never read twice from where others can write */
+    oc_region room;  /* which it is in */
 } oc_piece_lane;
 
 ortcrypt_status oc_object_open(oc_object *out, const ortcrypt_bundle *bundle, const oc_asset *asset, ortcrypt_error *err);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bundle/internal.h"
+#include "os/os.h"
 
 ortcrypt_status oc_object_fail(const oc_object *object, ortcrypt_status status, uint64_t offset, ortcrypt_error *err)
 {
@@ -124,17 +125,19 @@ void oc_object_close(oc_object *object)
 void oc_piece_lane_free(oc_piece_lane *lane)
 {
     oc_stream_lane_free(lane->stream);
-    free(lane->sealed); /* ciphertext */
-    *lane = (oc_piece_lane){NULL, NULL};
+    oc_region_free(&lane->room);
+    *lane = (oc_piece_lane){.stream = NULL};
 }
 
 static ortcrypt_status lane_ready(const oc_object *object, oc_piece_lane *lane, ortcrypt_error *err)
 {
     if (lane->sealed == NULL) {
-        lane->sealed = malloc(OC_PIECE_ROOM);
-        if (lane->sealed == NULL) {
-            return oc_fail_memory(err, OC_PIECE_ROOM, "decrypting");
+        /* a mapping, because glibc keeps what malloc gave: freed once, such a block makes it keep all that are no larger */
+        const ortcrypt_status st = oc_region_new(&lane->room, OC_PIECE_ROOM, err);
+        if (st != ORTCRYPT_OK) {
+            return st;
         }
+        lane->sealed = lane->room.data;
     }
     return lane->stream != NULL ? ORTCRYPT_OK : oc_stream_lane_new(&lane->stream, object->stream, false, err);
 }

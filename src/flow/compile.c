@@ -151,7 +151,7 @@ ortcrypt_status oc_output_compile(ortcrypt_output *output, ortcrypt_error *err)
     OrtSessionOptions *options = NULL;
     oc_region model = {0};
     size_t model_len = 0;
-    bool direct = true;
+    bool direct = false;
 
     ortcrypt_status st = check_embed(output, err);
     if (st == ORTCRYPT_OK) {
@@ -171,7 +171,8 @@ ortcrypt_status oc_output_compile(ortcrypt_output *output, ortcrypt_error *err)
         st = oc_supply_load(output->source, o->monitor, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_supply_add(output->source, output->runtime, options, &direct, err);
+        direct = oc_runtime_has(output->runtime, OC_DIRECT_ENTRY) && oc_supply_aligned(output->source);
+        st = oc_supply_add(output->source, output->runtime, options, direct, err);
     }
     if (st == ORTCRYPT_OK) {
         st = oc_supply_model(output->source, &model, &model_len, o->monitor, err);

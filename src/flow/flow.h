@@ -94,23 +94,37 @@ struct ortcrypt_inputs {
     size_t model_len;
     oc_region source; /* of a weightless variant: ORT and the EP use it for as long as the session lives */
     size_t source_len;
-    bool direct; /* ORT uses the buffers of `supply` for as long as the session lives */
-    bool own;    /* the session is the application's, which may close this before it */
+    oc_asset_pages *model_pages; /* array route, decrypted as read */
+    oc_load_ways ways;
     oc_load_plan plan;
     pthread_mutex_t lock;  /* guards `failed` and `failure`: the callback runs on the EP's threads */
     bool failed;
     ortcrypt_error failure; /* of the first read callback that failed: ORT would keep its words only */
 };
 
-/*
- * Scans and checks the variant, decrypts what `options` must be given, and sets the read callback. The model is not read. `own`: for a
- * session of the application's, so that ORT gets no buffer it would use after it was created.
- */
+typedef struct oc_load_wish {
+    bool own;       /* for a session of the application's, so that ORT gets no buffer it would use after it was created */
+    bool lazy;
+    const char *ep; /* NULL: the CPU EP */
+} oc_load_wish;
+
+/* Scans and checks the variant, gives `options` what they must be given, and sets the read callback. The model is not read. */
 ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, ortcrypt_bundle *bundle,
-                              const oc_variant *variant, bool own, OrtSessionOptions *options,
+                              const oc_variant *variant, const oc_load_wish *wish, OrtSessionOptions *options,
                               const ortcrypt_monitor *monitor, ortcrypt_error *err);
-ortcrypt_status oc_inputs_read_model(ortcrypt_inputs *inputs, const char *why, const ortcrypt_monitor *monitor,
-                                     ortcrypt_error *err);
+ortcrypt_status oc_inputs_read_model(ortcrypt_inputs *inputs, const ortcrypt_monitor *monitor, ortcrypt_error *err);
+/*
+ * ORT has created the session, or failed to: memory filled when touched is checked whole (unless lazy, or it failed), and what ORT
+ * needs no more is wiped.
+ * When it was not authentic that is the reason for whatever ORT made of it, and no session made from it may be used.
+ */
+ortcrypt_status oc_inputs_settle(ortcrypt_inputs *inputs, bool created, ortcrypt_error *err);
+
+/* load.c: decides (inputs->ways) and names the files to the options; what the plan says of the model and of the other parts. */
+ortcrypt_status oc_load_files(ortcrypt_inputs *inputs, const oc_load_wish *wish, OrtSessionOptions *options,
+                              const ortcrypt_monitor *monitor, ortcrypt_error *err);
+ortcrypt_status oc_load_plan_model(ortcrypt_inputs *inputs, uint64_t len, ortcrypt_error *err);
+ortcrypt_status oc_load_plan_parts(ortcrypt_inputs *inputs, ortcrypt_error *err);
 /* ORTCRYPT_OK, or the first failure of a read callback. */
 ortcrypt_status oc_inputs_failure(ortcrypt_inputs *inputs, ortcrypt_error *err);
 

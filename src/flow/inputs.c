@@ -7,48 +7,6 @@
 
 #include "flow/weightless.h"
 
-static ortcrypt_status plan_files(ortcrypt_inputs *inputs, ortcrypt_error *err)
-{
-    const oc_variant *const variant = inputs->variant;
-    const oc_manifest *const manifest = oc_bundle_manifest(inputs->bundle);
-    const char *why = "a tensor does not begin at a multiple of its element size, so the buffers are copied";
-    ortcrypt_status st = ORTCRYPT_OK;
-
-    if (inputs->direct) {
-        why = "this runtime uses the buffers in place";
-    } else if (inputs->own) {
-        why = "copied while the session is created: the application may close this before its session";
-    } else if (oc_supply_aligned(inputs->supply)) {
-        why = "this runtime copies the buffers while the session is created";
-    }
-    if (inputs->source_len != 0) {
-        st = oc_load_plan_add(&inputs->plan,
-                              (oc_load_entry){OC_ROLE_MODEL, "source", inputs->source_len, "source model buffer",
-                                              "the variant is weightless: the execution provider takes the weights from the source", true},
-                              err);
-    }
-    for (size_t i = 0; i < inputs->supply->file_count && st == ORTCRYPT_OK; i++) {
-        const oc_supply_file *const file = &inputs->supply->files[i];
-        st = oc_load_plan_add(&inputs->plan,
-                         (oc_load_entry){file->part->role, file->part->name, file->asset->size,
-                                         inputs->direct ? "files-in-memory, used directly" : "files-in-memory",
-                                         why,
-                                         inputs->direct},
-                         err);
-    }
-    for (size_t i = 0; i < variant->part_count && st == ORTCRYPT_OK; i++) {
-        const oc_part *const part = &variant->parts[i];
-        const oc_asset *const asset = oc_manifest_find_asset(manifest, part->asset);
-        if (part->role == OC_ROLE_EP_CONTEXT && asset != NULL) {
-            st = oc_load_plan_add(&inputs->plan,
-                             (oc_load_entry){part->role, part->name, asset->size, "read callback",
-                                             "decrypted into the buffer of the execution provider when it asks", false},
-                             err);
-        }
-    }
-    return st;
-}
-
 static bool has_blobs(const oc_variant *variant)
 {
     for (size_t i = 0; i < variant->part_count; i++) {
@@ -81,32 +39,8 @@ static ortcrypt_status set_read_callback(ortcrypt_inputs *inputs, OrtSessionOpti
     return st;
 }
 
-/*
- * An application's own session: nobody tells us when it ends, so ORT must keep nothing of ours. The weights go back into the model;
- * from 2 GiB on, where no model can hold them, ORT copies them while it creates the session.
- */
-static ortcrypt_status supply_files(ortcrypt_inputs *inputs, OrtSessionOptions *options, const ortcrypt_monitor *monitor,
-                                    ortcrypt_error *err)
-{
-    ortcrypt_error reason = ORTCRYPT_ERROR_INIT;
-    ortcrypt_status st = ORTCRYPT_OK;
-
-    if (inputs->own && inputs->supply->file_count != 0) {
-        st = oc_supply_put_back(inputs->supply, &reason);
-        if (st != ORTCRYPT_E_LIMIT) {
-            if (st != ORTCRYPT_OK && err != NULL) {
-                *err = reason;
-            }
-            return st;
-        }
-    }
-    inputs->direct = !inputs->own;
-    st = oc_supply_load(inputs->supply, monitor, err);
-    return st == ORTCRYPT_OK ? oc_supply_add(inputs->supply, inputs->runtime, options, &inputs->direct, err) : st;
-}
-
 ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, ortcrypt_bundle *bundle,
-                              const oc_variant *variant, bool own, OrtSessionOptions *options,
+                              const oc_variant *variant, const oc_load_wish *wish, OrtSessionOptions *options,
                               const ortcrypt_monitor *monitor, ortcrypt_error *err)
 {
     ortcrypt_inputs *inputs = calloc(1, sizeof(*inputs));
@@ -118,12 +52,11 @@ ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, 
     inputs->runtime = runtime;
     inputs->bundle = bundle;
     inputs->variant = variant;
-    inputs->own = own;
     oc_runtime_hold(runtime);
     oc_bundle_hold(bundle);
     ortcrypt_status st = oc_supply_open(&inputs->supply, bundle, variant, err);
     if (st == ORTCRYPT_OK) {
-        st = supply_files(inputs, options, monitor, err);
+        st = oc_load_files(inputs, wish, options, monitor, err);
     }
     if (st == ORTCRYPT_OK) {
         st = set_read_callback(inputs, options, err);
@@ -132,7 +65,7 @@ ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, 
         st = oc_weightless_load(&inputs->source, &inputs->source_len, runtime, bundle, options, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = plan_files(inputs, err);
+        st = oc_load_plan_parts(inputs, err);
     }
     if (st == ORTCRYPT_OK) {
         *out = inputs;
@@ -142,14 +75,38 @@ ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, 
     return st;
 }
 
-ortcrypt_status oc_inputs_read_model(ortcrypt_inputs *inputs, const char *why, const ortcrypt_monitor *monitor,
-                                     ortcrypt_error *err)
+ortcrypt_status oc_inputs_read_model(ortcrypt_inputs *inputs, const ortcrypt_monitor *monitor, ortcrypt_error *err)
 {
-    const ortcrypt_status st = oc_supply_model(inputs->supply, &inputs->model, &inputs->model_len, monitor, err);
+    ortcrypt_status st = ORTCRYPT_OK;
 
-    return st == ORTCRYPT_OK
-               ? oc_load_plan_add(&inputs->plan, (oc_load_entry){OC_ROLE_MODEL, "", inputs->model_len, "array", why, false}, err)
-               : st;
+    if (inputs->ways.model == OC_MODEL_PAGED) {
+        st = oc_supply_model_pages(&inputs->model_pages, inputs->supply, err);
+        inputs->model_len = (size_t)inputs->supply->model->size;
+    } else {
+        st = oc_supply_model(inputs->supply, &inputs->model, &inputs->model_len, monitor, err);
+    }
+    return st == ORTCRYPT_OK ? oc_load_plan_model(inputs, inputs->model_len, err) : st;
+}
+
+static void drop_model(ortcrypt_inputs *inputs)
+{
+    oc_region_free(&inputs->model);
+    oc_asset_pages_close(inputs->model_pages);
+    inputs->model_pages = NULL;
+}
+
+ortcrypt_status oc_inputs_settle(ortcrypt_inputs *inputs, bool created, ortcrypt_error *err)
+{
+    ortcrypt_status st = oc_supply_settle(inputs->supply, created && inputs->ways.files != OC_FILES_LAZY_DIRECT, err);
+
+    if (st == ORTCRYPT_OK && inputs->model_pages != NULL) {
+        st = oc_asset_pages_settle(inputs->model_pages, created, err);
+    }
+    drop_model(inputs); /* ORT parsed it into its own structures */
+    if (!oc_file_way_resident(inputs->ways.files)) {
+        oc_supply_drop_files(inputs->supply);
+    }
+    return st;
 }
 
 ortcrypt_status oc_inputs_failure(ortcrypt_inputs *inputs, ortcrypt_error *err)
@@ -172,6 +129,7 @@ ortcrypt_status ortcrypt_inputs_open(ortcrypt_inputs **inputs, ortcrypt_runtime 
                                      ortcrypt_error *err)
 {
     ortcrypt_session_options o;
+    const oc_load_wish wish = {.own = true};
     ortcrypt_inputs *made = NULL;
     oc_choice choice;
 
@@ -196,12 +154,10 @@ ortcrypt_status ortcrypt_inputs_open(ortcrypt_inputs **inputs, ortcrypt_runtime 
         st = oc_options_guard(runtime, session_options, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_inputs_new(&made, runtime, bundle, choice.variant, true, session_options, o.monitor, err);
+        st = oc_inputs_new(&made, runtime, bundle, choice.variant, &wish, session_options, o.monitor, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_inputs_read_model(made, made->supply->put_back != NULL ? "the application creates the session: the weights are inside"
-                                                                       : "the application creates the session",
-                                  o.monitor, err);
+        st = oc_inputs_read_model(made, o.monitor, err);
     }
     if (st == ORTCRYPT_OK) {
         *inputs = made;
@@ -213,7 +169,7 @@ ortcrypt_status ortcrypt_inputs_open(ortcrypt_inputs **inputs, ortcrypt_runtime 
 
 void ortcrypt_inputs_model(const ortcrypt_inputs *inputs, const void **model, size_t *model_len)
 {
-    *model = inputs->model.data;
+    *model = inputs->model_pages != NULL ? oc_asset_pages_data(inputs->model_pages, 0) : inputs->model.data;
     *model_len = inputs->model_len;
 }
 
@@ -223,7 +179,7 @@ void ortcrypt_inputs_close(ortcrypt_inputs *inputs)
         return;
     }
     oc_registration_end(inputs->registration); /* first: no callback runs on what follows */
-    oc_region_free(&inputs->model);
+    drop_model(inputs);
     oc_region_free(&inputs->source);
     oc_supply_free(inputs->supply);
     oc_load_plan_free(&inputs->plan);

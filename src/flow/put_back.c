@@ -29,7 +29,7 @@ void oc_put_back_free(struct oc_put_back *put_back)
 }
 
 /* By tensors, not by files: several may share bytes, and each gets its own. */
-static bool fits(const oc_supply *supply)
+bool oc_supply_fits(const oc_supply *supply)
 {
     uint64_t sum = supply->model->size;
     bool known = true;
@@ -91,7 +91,7 @@ static void list_edits(oc_supply *supply, const struct oc_put_back *put_back)
 
 ortcrypt_status oc_supply_put_back(oc_supply *supply, ortcrypt_error *err)
 {
-    if (!fits(supply)) {
+    if (!oc_supply_fits(supply)) {
         return oc_fail(err, ORTCRYPT_E_LIMIT, "a model of 2 GiB or more cannot have its weights inside");
     }
     struct oc_put_back *const put_back = calloc(1, sizeof(*put_back));

@@ -1,6 +1,6 @@
 /*
- * Flow 2: from a bundle to a running OrtSession. Small models go as an array, large ones through a pipe that a thread feeds
- * while ORT parses, so that the whole plaintext model is never in memory of ours.
+ * Flow 2: from a bundle to a running OrtSession. Small models go as an array, large ones as one that is decrypted while ORT
+ * parses it, or through a pipe that a thread feeds, so that the whole plaintext model is never in memory of ours.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "flow/cache.h"
 
 #define LOADING "ONNX Runtime does not load this model"
-#define PIPE_MIN_LEN (16u * 1024u * 1024u) /* bytes of model from which the pipe saves more than it costs */
 
 struct ortcrypt_session {
     ortcrypt_inputs *inputs;
@@ -61,50 +60,44 @@ static ortcrypt_status create_from_pipe(ortcrypt_session *session, const OrtSess
     return st;
 }
 
-static ortcrypt_status create_from_array(ortcrypt_session *session, const char *why, const OrtSessionOptions *options,
-                                         const ortcrypt_monitor *monitor, ortcrypt_error *err)
+static ortcrypt_status create_from_array(ortcrypt_session *session, const OrtSessionOptions *options, const ortcrypt_monitor *monitor,
+                                         ortcrypt_error *err)
 {
     ortcrypt_inputs *const inputs = session->inputs;
     const OrtApi *const api = ortcrypt_runtime_api(inputs->runtime);
+    const void *model = NULL;
+    size_t model_len = 0;
 
-    ortcrypt_status st = oc_inputs_read_model(inputs, why, monitor, err);
+    ortcrypt_status st = oc_inputs_read_model(inputs, monitor, err);
     if (st == ORTCRYPT_OK) {
+        ortcrypt_inputs_model(inputs, &model, &model_len);
         st = oc_ort_check(inputs->runtime,
-                          api->CreateSessionFromArray(ortcrypt_runtime_env(inputs->runtime), inputs->model.data,
-                                                      inputs->model_len, options, &session->ort),
+                          api->CreateSessionFromArray(ortcrypt_runtime_env(inputs->runtime), model, model_len, options, &session->ort),
                           err, LOADING);
     }
-    oc_region_free(&inputs->model); /* ORT parsed it into its own structures */
     return st;
 }
 
-/* NULL: the pipe. An EP that is not known might look for its data beside the model's path. */
-static const char *why_array(const ortcrypt_inputs *inputs, const char *ep)
-{
-    if (inputs->supply->model->size < PIPE_MIN_LEN) {
-        return "small enough to be held once";
-    }
-    if (ep != NULL && strcmp(ep, OC_EP_REFERENCE_NAME) != 0) {
-        return "the execution provider is not known to work with a model that comes through a pipe";
-    }
-    return oc_flow_has_proc() ? NULL : "no /proc, so that a pipe has no path";
-}
-
-static ortcrypt_status create(ortcrypt_session *session, const char *ep, const OrtSessionOptions *options,
-                              const ortcrypt_monitor *monitor, ortcrypt_error *err)
+static ortcrypt_status create(ortcrypt_session *session, const OrtSessionOptions *options, const ortcrypt_monitor *monitor,
+                              ortcrypt_error *err)
 {
     ortcrypt_inputs *const inputs = session->inputs;
     ortcrypt_error failure = ORTCRYPT_ERROR_INIT;
-    const char *const why = why_array(inputs, ep);
     ortcrypt_status st = ORTCRYPT_OK;
 
-    if (why != NULL) {
-        st = create_from_array(session, why, options, monitor, err);
+    if (inputs->ways.model != OC_MODEL_PIPE) {
+        st = create_from_array(session, options, monitor, err);
     } else {
-        st = oc_load_plan_add(&inputs->plan, (oc_load_entry){OC_ROLE_MODEL, "", inputs->supply->model->size, "pipe",
-                                                        "large: ORT parses it while it is decrypted", false}, err);
+        st = oc_load_plan_model(inputs, inputs->supply->model->size, err);
         if (st == ORTCRYPT_OK) {
             st = create_from_pipe(session, options, err);
+        }
+    }
+    const ortcrypt_status settled = oc_inputs_settle(inputs, st == ORTCRYPT_OK, &failure);
+    if (settled != ORTCRYPT_OK) {
+        st = settled;
+        if (err != NULL) {
+            *err = failure;
         }
     }
     /* a blob that was refused is the reason, whatever the EP and ORT made of it */
@@ -118,9 +111,6 @@ static ortcrypt_status create(ortcrypt_session *session, const char *ep, const O
     if (st == ORTCRYPT_E_ORT) {
         oc_choice_explain(inputs->variant, inputs->runtime, err);
     }
-    if (st == ORTCRYPT_OK && !inputs->direct) {
-        oc_supply_drop_files(inputs->supply);
-    }
     return st;
 }
 
@@ -128,6 +118,7 @@ static ortcrypt_status create(ortcrypt_session *session, const char *ep, const O
 static ortcrypt_status load(ortcrypt_session *session, ortcrypt_runtime *runtime, ortcrypt_bundle *bundle, const oc_choice *choice,
                             const ortcrypt_session_options *o, ortcrypt_error *err)
 {
+    const oc_load_wish wish = {.lazy = o->lazy, .ep = choice->ep};
     OrtSessionOptions *ort_options = NULL;
 
     ortcrypt_status st = oc_options_new(&ort_options, runtime, o->base, err);
@@ -136,10 +127,10 @@ static ortcrypt_status load(ortcrypt_session *session, ortcrypt_runtime *runtime
                                   o->ep_option_count, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_inputs_new(&session->inputs, runtime, bundle, choice->variant, false, ort_options, o->monitor, err);
+        st = oc_inputs_new(&session->inputs, runtime, bundle, choice->variant, &wish, ort_options, o->monitor, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = create(session, choice->ep, ort_options, o->monitor, err);
+        st = create(session, ort_options, o->monitor, err);
     }
     if (st != ORTCRYPT_OK) {
         unload(session);

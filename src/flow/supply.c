@@ -4,9 +4,6 @@
 
 #include "flow/supply.h"
 
-/* From 1.31 on ORT can use the buffers in place; before, it copies and does not know the entry. */
-#define DIRECT_ENTRY "session.use_external_initializer_file_buffers_directly"
-
 static int compare_edits(const void *a, const void *b)
 {
     const oc_onnx_edit *const x = a;
@@ -34,7 +31,7 @@ static ortcrypt_status list_files(oc_supply *supply, ortcrypt_error *err)
         }
         if (!known) {
             supply->files[supply->file_count++] =
-                (oc_supply_file){part, oc_manifest_find_asset(manifest, part->asset), oc_location_bare(part->name), {0}};
+                (oc_supply_file){part, oc_manifest_find_asset(manifest, part->asset), oc_location_bare(part->name), {0}, NULL, 0};
         }
         if (part != NULL && oc_location_bare(tensor->location) != tensor->location) {
             supply->edits[supply->edit_count++] =
@@ -42,6 +39,7 @@ static ortcrypt_status list_files(oc_supply *supply, ortcrypt_error *err)
                                .offset = tensor->offset, .length = tensor->length};
         }
     }
+    supply->name_count = supply->file_count;
     qsort(supply->edits, supply->edit_count, sizeof(*supply->edits), compare_edits);
     return ORTCRYPT_OK;
 }
@@ -91,7 +89,11 @@ void oc_supply_drop_files(oc_supply *supply)
 {
     for (size_t i = 0; i < supply->file_count; i++) {
         oc_region_free(&supply->files[i].region);
+        supply->files[i].data = NULL;
     }
+    oc_region_free(&supply->small);
+    oc_asset_pages_close(supply->pages);
+    supply->pages = NULL;
 }
 
 void oc_supply_free(oc_supply *supply)
@@ -133,7 +135,9 @@ ortcrypt_status oc_supply_load(oc_supply *supply, const ortcrypt_monitor *monito
             st = oc_region_new(&file->region, len, err);
         }
         if (st == ORTCRYPT_OK) {
-            st = oc_bundle_read(supply->bundle, file->asset, file->region.data, monitor, err);
+            file->data = file->region.data;
+            file->len = len;
+            st = oc_bundle_read(supply->bundle, file->asset, file->data, monitor, err);
         }
     }
     if (st != ORTCRYPT_OK) {
@@ -157,11 +161,10 @@ bool oc_supply_aligned(const oc_supply *supply)
 }
 
 ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
-                              bool *direct, ortcrypt_error *err)
+                              bool direct, ortcrypt_error *err)
 {
     const OrtApi *const api = ortcrypt_runtime_api(runtime);
     const size_t count = supply->file_count;
-    const bool in_place = *direct && oc_runtime_has(runtime, DIRECT_ENTRY) && count != 0 && oc_supply_aligned(supply);
     const char **names = calloc(count + 1, sizeof(*names));
     char **buffers = calloc(count + 1, sizeof(*buffers));
     size_t *lens = calloc(count + 1, sizeof(*lens));
@@ -173,18 +176,15 @@ ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *r
     }
     for (size_t i = 0; i < count; i++) {
         names[i] = supply->files[i].name;
-        buffers[i] = (char *)supply->files[i].region.data;
-        lens[i] = supply->files[i].region.len;
+        buffers[i] = (char *)supply->files[i].data;
+        lens[i] = supply->files[i].len;
     }
-    if (in_place) {
-        st = oc_ort_check(runtime, api->AddSessionConfigEntry(options, DIRECT_ENTRY, "1"), err, "external data");
+    if (direct) {
+        st = oc_ort_check(runtime, api->AddSessionConfigEntry(options, OC_DIRECT_ENTRY, "1"), err, "external data");
     }
     if (st == ORTCRYPT_OK && count != 0) {
         st = oc_ort_check(runtime, api->AddExternalInitializersFromFilesInMemory(options, names, buffers, lens, count), err,
                           "external data");
-    }
-    if (st == ORTCRYPT_OK) {
-        *direct = in_place;
     }
 out:
     free(names);

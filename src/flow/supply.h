@@ -9,6 +9,7 @@
 #define OC_FLOW_SUPPLY_H
 
 #include "bundle/bundle.h"
+#include "flow/route.h"
 #include "os/os.h"
 #include "runtime/runtime.h"
 
@@ -16,7 +17,9 @@ typedef struct oc_supply_file {
     const oc_part *part;
     const oc_asset *asset;
     const char *name; /* the normalised location, inside part->name */
-    oc_region region; /* {0} until loaded */
+    oc_region region; /* {0} unless loaded by oc_supply_load */
+    uint8_t *data;    /* once loaded, in the region or in the pages; len bytes */
+    size_t len;
 } oc_supply_file;
 
 typedef struct oc_supply {
@@ -28,7 +31,10 @@ typedef struct oc_supply {
     size_t edit_count;
     struct oc_put_back *put_back; /* what the edits read from, once the weights are back in the model */
     oc_supply_file *files; /* the parts that external tensors refer to, each once */
-    size_t file_count;
+    size_t file_count; /* 0 once they are put back */
+    size_t name_count; /* all of them, put back or not */
+    oc_asset_pages *pages; /* of all files, or NULL */
+    oc_region small;       /* of oc_supply_add_tensors: what lies too scattered to be read page by page */
 } oc_supply;
 
 ortcrypt_status oc_supply_open(oc_supply **out, ortcrypt_bundle *bundle, const oc_variant *variant, ortcrypt_error *err);
@@ -40,26 +46,37 @@ void oc_supply_free(oc_supply *supply); /* wipes; NULL is allowed */
  * supply is as before.
  */
 ortcrypt_status oc_supply_put_back(oc_supply *supply, ortcrypt_error *err);
+bool oc_supply_fits(const oc_supply *supply); /* it would have less */
 void oc_put_back_free(struct oc_put_back *put_back); /* NULL is allowed */
 
 /* Decrypts every file into a region of its own. */
 ortcrypt_status oc_supply_load(oc_supply *supply, const ortcrypt_monitor *monitor, ortcrypt_error *err);
+/* Instead: nothing is decrypted before ORT reads it. oc_supply_settle once ORT has created what it was asked for, or failed. */
+ortcrypt_status oc_supply_load_pages(oc_supply *supply, size_t window_len, ortcrypt_error *err);
+ortcrypt_status oc_supply_settle(oc_supply *supply, bool complete, ortcrypt_error *err); /* complete: every byte was checked */
 /*
- * Names the regions to the options. ORT reads them until CreateSession or CompileModel returns. *direct: in, ORT may use them in
- * place for as long as the session lives; out, it does.
+ * Names the files to the options. ORT reads them until CreateSession or CompileModel returns. direct: ORT uses them in
+ * place for as long as the session lives.
  */
 ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
-                              bool *direct, ortcrypt_error *err);
+                              bool direct, ortcrypt_error *err);
+/* Instead: names the tensors in them, which ORT copies. All are of plain types. */
+ortcrypt_status oc_supply_add_tensors(oc_supply *supply, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
+                                      ortcrypt_error *err);
+bool oc_supply_plain_types(const oc_supply *supply);
+uint64_t oc_supply_largest(const oc_supply *supply); /* bytes of the largest external tensor */
 /*
  * Every external tensor begins at a multiple of its element size. Used in place, others would reach kernels as misaligned pointers:
  * ORT does that with the plaintext file too, and it works until a compiler vectorizes a loop for aligned elements. So they are copied.
  */
 bool oc_supply_aligned(const oc_supply *supply);
-void oc_supply_drop_files(oc_supply *supply); /* wipes the regions */
+void oc_supply_drop_files(oc_supply *supply); /* wipes what is loaded */
 
 /* The model as ORT gets it, in *region; *len bytes of it. */
 ortcrypt_status oc_supply_model(const oc_supply *supply, oc_region *region, size_t *len, const ortcrypt_monitor *monitor,
                                 ortcrypt_error *err);
+/* The model as it is in the bundle, decrypted when ORT reads it: no edits. */
+ortcrypt_status oc_supply_model_pages(oc_asset_pages **out, const oc_supply *supply, ortcrypt_error *err);
 /* The same into a pipe, on the feeder's thread. */
 ortcrypt_status oc_supply_feed(const oc_supply *supply, oc_feeder *feeder, ortcrypt_error *err);
 

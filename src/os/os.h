@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 
 /* min(cores this process may use, 8), at least 1. */
+#define OC_DEFAULT_THREADS_MAX 8
 unsigned oc_default_threads(void);
 
 /* Physical memory in bytes. */
@@ -33,6 +34,40 @@ typedef struct oc_region {
 
 ortcrypt_status oc_region_new(oc_region *out, size_t len, ortcrypt_error *err); /* len 0: data is non-NULL, one page */
 void oc_region_free(oc_region *region);                                         /* wipes first; NULL and {0} allowed */
+
+/*
+ * Memory that is filled, piece by piece, when it is first touched (userfaultfd), by threads of its own: open -> hand the address
+ * to a reader -> settle -> ... -> close. Like regions it is kept out of dumps and forks; a child that touches it dies of SIGSEGV.
+ * A system call that is given an address whose page is not there fails with EFAULT: only for readers that read themselves.
+ *
+ * While the reader prepares (until settle) a piece that cannot be filled becomes 0xff bytes, so that a reader that cannot be
+ * interrupted ends, and settle says why: nothing made from the memory may be used then. Afterwards such a piece becomes SIGBUS.
+ */
+typedef struct oc_paged oc_paged;
+/* Fills piece `piece` (its bytes) at `to`. `lane` is below OC_DEFAULT_THREADS_MAX. */
+typedef ortcrypt_status (*oc_page_fill_fn)(void *state, unsigned lane, uint64_t piece, uint8_t *to, ortcrypt_error *err);
+typedef struct oc_paged_spec {
+    size_t piece_len;     /* from the begin of one piece to the next, a multiple of the page size */
+    uint64_t piece_count; /* at least 1 */
+    const uint32_t *lens; /* bytes in each piece, at most piece_len; the caller's until close. What lies between is not readable */
+    size_t window;        /* bytes behind the reader that stay until settle; 0: all. Grows when the reader comes back too often */
+    size_t ahead;         /* pieces filled ahead of the one that was touched */
+    const bool *ends;     /* NULL, or for each piece: what follows is not read next, so nothing is filled ahead across it */
+    oc_page_fill_fn fill;
+    void *state;
+} oc_paged_spec;
+
+bool oc_paged_available(void); /* false: the kernel or a filter (a container's) denies it */
+ortcrypt_status oc_paged_open(oc_paged **out, const oc_paged_spec *spec, ortcrypt_error *err);
+uint8_t *oc_paged_data(const oc_paged *paged);
+/* Pieces filled so far, those filled again counted again. */
+uint64_t oc_paged_fills(oc_paged *paged);
+/*
+ * The reader has prepared: ends eviction. `complete`: fills every piece that never was, so that every byte has been checked once.
+ * The first failure of a fill so far.
+ */
+ortcrypt_status oc_paged_settle(oc_paged *paged, bool complete, ortcrypt_error *err);
+void oc_paged_close(oc_paged *paged); /* nobody reads any more; wipes. NULL is allowed */
 
 /*
  * A pipe that a thread feeds: open -> give oc_feeder_path to a reader -> oc_feeder_join.

@@ -10,7 +10,6 @@
 #include "os/os.h"
 #include "os/threads.h"
 
-#define DEFAULT_THREADS_MAX 8
 #define THREADS_MAX 64
 
 int oc_thread_start(pthread_t *thread, void *(*fn)(void *), void *state)
@@ -35,7 +34,7 @@ unsigned oc_default_threads(void)
 {
     cpu_set_t set;
     long count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
-    return count < 1 ? 1 : count > DEFAULT_THREADS_MAX ? DEFAULT_THREADS_MAX : (unsigned)count;
+    return count < 1 ? 1 : count > OC_DEFAULT_THREADS_MAX ? OC_DEFAULT_THREADS_MAX : (unsigned)count;
 }
 
 uint64_t oc_physical_memory(void)

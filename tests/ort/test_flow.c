@@ -46,7 +46,7 @@ static void compiles_and_runs(void **state)
 }
 
 /* A compiled variant whose model is long enough for the pipe, with the reference EP. */
-static void compiled_model_through_the_pipe(void **state)
+static void a_long_compiled_model_is_parsed_as_it_is_decrypted(void **state)
 {
     const rig_model spec = {.external = true, .pad = 20u << 20};
 
@@ -61,8 +61,8 @@ static void compiled_model_through_the_pipe(void **state)
         bed_compile(&b, &options, NULL);
         float *const plain = rig_plain(b.runtime, b.model, NULL);
         float *const y = bed_run(&b, &run, &text);
-        rig_assert_close(y, plain, 2 * MODEL_OUT, "compiled, pipe");
-        assert_non_null(strstr(text, "\"pipe\""));
+        rig_assert_close(y, plain, 2 * MODEL_OUT, "compiled, long");
+        assert_non_null(strstr(text, "\"array, decrypted as read\""));
         ortcrypt_free(text, 0);
         free(plain);
         free(y);
@@ -267,7 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compiles_and_runs),
-        cmocka_unit_test(compiled_model_through_the_pipe),
+        cmocka_unit_test(a_long_compiled_model_is_parsed_as_it_is_decrypted),
         cmocka_unit_test(many_engines),
         cmocka_unit_test(real_models_compile),
         cmocka_unit_test(first_era_takes_callbacks_by_id),

@@ -106,18 +106,18 @@ static void routes_follow_size_and_runtime(void **state)
     (void)state;
     for (size_t i = 0; i < 2 * RIG_VERSION_COUNT; i++) {
         const bool direct = strcmp(rig_versions[i / 2], "1.32.0") == 0;
-        const bool pipe_route = i % 2 == 1;
+        const bool paged = i % 2 == 1;
         const ortcrypt_session_options run = {.struct_size = sizeof(run)};
         char *text = NULL;
         json_error_t where;
         bed b;
-        bed_open(&b, rig_versions[i / 2], pipe_route ? &large : &small);
+        bed_open(&b, rig_versions[i / 2], paged ? &large : &small);
         float *const plain = rig_plain(b.runtime, b.model, NULL);
         float *const y = bed_run(&b, &run, &text);
-        rig_assert_close(y, plain, 2 * MODEL_OUT, pipe_route ? "pipe" : "array");
+        rig_assert_close(y, plain, 2 * MODEL_OUT, paged ? "array, decrypted as read" : "array");
         json_t *const plan = json_loads(text, 0, &where);
         assert_non_null(plan);
-        assert_string_equal(asset_text(plan_asset(plan, "model"), "route"), pipe_route ? "pipe" : "array");
+        assert_string_equal(asset_text(plan_asset(plan, "model"), "route"), paged ? "array, decrypted as read" : "array");
         json_t *const external = plan_asset(plan, "external");
         assert_string_equal(asset_text(external, "route"), direct ? "files-in-memory, used directly" : "files-in-memory");
         assert_int_equal(json_is_true(json_object_get(external, "resident")), direct);

@@ -74,6 +74,7 @@ typedef struct rig_model {
     size_t gap;           /* bytes before the first tensor in w.bin: odd ones misalign everything */
     bool sequence;        /* with the part the reference EP leaves to the CPU EP */
     size_t pad;           /* bytes of one more embedded initializer that nothing uses much: makes the model long */
+    bool pad_external;    /* it is in w.bin like the others, and the optimizer folds its Transpose: its last row counts */
 } rig_model;
 
 static void add_pair(pb *tensor, const char *key, const char *value)
@@ -100,7 +101,7 @@ static void add_tensor(pb *graph, pb *file, const rig_model *spec, const char *n
     }
     pb_int(&tensor, 2, (uint64_t)dtype);
     pb_text(&tensor, 8, name);
-    if (spec->external && len > 64 && strcmp(name, "pad") != 0) {
+    if (spec->external && len > 64 && (spec->pad_external || strcmp(name, "pad") != 0)) {
         add_pair(&tensor, "location", spec->location != NULL ? spec->location : "w.bin");
         (void)snprintf(number, sizeof(number), "%zu", file->len);
         add_pair(&tensor, "offset", number);
@@ -253,7 +254,12 @@ RIG_MODEL_UNUSED static void rig_model_write(const char *dir, const rig_model *s
     }
     add_node(&graph, "Add", spec->sequence ? "y3" : "y2", "b", spec->pad != 0 ? "y4" : "y", NULL, 0);
     if (spec->pad != 0) {
-        add_node(&graph, "Gather", "pad", "zero", "p", NULL, 0);
+        if (spec->pad_external) {
+            add_node(&graph, "Transpose", "pad", NULL, "padt", "perm", 0);
+            add_node(&graph, "Gather", "padt", "last", "p", "axis", 1);
+        } else {
+            add_node(&graph, "Gather", "pad", "zero", "p", NULL, 0);
+        }
         add_node(&graph, "Add", "y4", "p", "y", NULL, 0);
     }
     pb_text(&graph, 2, "flow");
@@ -265,6 +271,10 @@ RIG_MODEL_UNUSED static void rig_model_write(const char *dir, const rig_model *s
     add_floats(&graph, &file, spec, "b", MODEL_OUT, 0, 4);
     if (spec->sequence) {
         add_floats(&graph, &file, spec, "k", MODEL_OUT, MODEL_OUT, 5);
+    }
+    if (spec->pad_external) {
+        const int64_t last = (int64_t)(spec->pad / (MODEL_OUT * sizeof(float))) - 1;
+        add_tensor(&graph, &file, spec, "last", 7, 0, 0, &last, sizeof(last));
     }
     if (spec->pad != 0) {
         add_floats(&graph, &file, spec, "pad", spec->pad / (MODEL_OUT * sizeof(float)), MODEL_OUT, 6);

@@ -1,0 +1,236 @@
+/*
+ * os/paged.c: memory filled when touched. Worker threads read the touches and fill whole pieces: into memory of their own first,
+ * then into place in one step, so that a reader sees a page whole or not at all. No thread here reads or writes the range itself
+ * before it was closed to readers: a worker that waits for a page waits for itself.
+ */
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/paged.h"
+#include "os/uffd.h"
+
+#define FAILED_BYTE 0xff /* not a number, as a float; and no divisor of zero, as an integer */
+
+static void ring_push(oc_paged_ring *to, uint64_t item, uint64_t cap)
+{
+    to->items[(to->first + to->count++) % cap] = item;
+}
+
+static uint64_t ring_take(oc_paged_ring *from, uint64_t cap)
+{
+    const uint64_t item = from->items[from->first];
+    from->first = (from->first + 1) % cap;
+    from->count--;
+    return item;
+}
+
+uint8_t *oc_paged_at(const oc_paged *paged, uint64_t number) { return paged->map + number * paged->spec.piece_len; }
+
+size_t oc_paged_room(const oc_paged *paged, uint64_t number)
+{
+    return (paged->spec.lens[number] + paged->page - 1) / paged->page * paged->page;
+}
+
+/* Locked. */
+void oc_paged_signal(oc_paged *paged)
+{
+    const uint64_t count = paged->idle;
+
+    if (count != 0) {
+        paged->idle = 0;
+        (void)!write(paged->wake_fd, &count, sizeof(count));
+    }
+}
+
+static bool evicts(const oc_paged *paged) { return paged->spec.window != 0 && !paged->settled && !paged->completing; }
+
+static uint64_t end_of_ahead(const oc_paged *paged, uint64_t number)
+{
+    const uint64_t limit = number + 1 + paged->spec.ahead;
+    uint64_t end = number + 1;
+
+    while (end < limit && end < paged->spec.piece_count && (paged->spec.ends == NULL || !paged->spec.ends[end - 1])) {
+        end++;
+    }
+    return end;
+}
+
+/* A touch of a page. Locked. */
+static void want(oc_paged *paged, uintptr_t address)
+{
+    const uint64_t number = (address - (uintptr_t)paged->map) / paged->spec.piece_len;
+    oc_paged_piece *const p = &paged->pieces[number];
+
+    if (address - (uintptr_t)oc_paged_at(paged, number) >= oc_paged_room(paged, number)) {
+        uint8_t *const page = (uint8_t *)(address / paged->page * paged->page);
+        oc_uffd_poison(paged->fd, page, paged->page); /* behind the end, as with a file that is mapped */
+        oc_uffd_wake(paged->fd, page, paged->page);
+    } else if (p->state == OC_PIECE_EVICTING) {
+        p->touched = 1;
+    } else if (p->state == OC_PIECE_FAILED || (p->state == OC_PIECE_PRESENT && oc_uffd_present((const uint8_t *)address))) {
+        oc_uffd_wake(paged->fd, oc_paged_at(paged, number), oc_paged_room(paged, number)); /* filled since it was touched */
+    } else if (p->state == OC_PIECE_ABSENT || p->state == OC_PIECE_PRESENT) { /* there: somebody dropped the page */
+        p->state = OC_PIECE_WANTED;
+        ring_push(&paged->wanted, number, paged->spec.piece_count);
+        if (!paged->completing) {
+            paged->ahead_next = number + 1;
+            paged->ahead_end = end_of_ahead(paged, number);
+        }
+        oc_paged_signal(paged);
+    }
+}
+
+/* The next piece to fill, claimed. false: none. Locked. */
+static bool claim(oc_paged *paged, uint64_t *number)
+{
+    bool found = paged->wanted.count != 0;
+
+    if (found) {
+        *number = ring_take(&paged->wanted, paged->spec.piece_count);
+    }
+    while (!found && paged->ahead_next < paged->ahead_end && paged->ahead_next < paged->spec.piece_count) {
+        *number = paged->ahead_next++;
+        const oc_paged_piece *const p = &paged->pieces[*number];
+        found = p->state == OC_PIECE_ABSENT && (!paged->completing || p->seen == 0);
+    }
+    if (found) {
+        oc_paged_piece *const p = &paged->pieces[*number];
+        p->state = OC_PIECE_FILLING;
+        paged->fills++;
+        if (p->seen != 0 && evicts(paged) && ++paged->refills > paged->resident.count) {
+            paged->spec.window *= 2; /* a whole window was read again: the reader does not go through once */
+            paged->refills = 0;
+        }
+    }
+    return found;
+}
+
+/* The oldest goes first, so what was filled ahead and is not read yet must not push out what is being read. */
+static size_t room_for(const oc_paged *paged)
+{
+    return paged->spec.window + paged->spec.ahead * paged->spec.piece_len;
+}
+
+/* The oldest piece that is too much, claimed. Locked. */
+static bool claim_oldest(oc_paged *paged, uint64_t *number)
+{
+    while (evicts(paged) && paged->resident_len > room_for(paged)) {
+        *number = ring_take(&paged->resident, paged->spec.piece_count);
+        oc_paged_piece *const p = &paged->pieces[*number];
+        p->listed = 0;
+        paged->resident_len -= oc_paged_room(paged, *number);
+        if (p->state == OC_PIECE_PRESENT) {
+            p->state = OC_PIECE_EVICTING;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void evict_oldest(oc_paged *paged)
+{
+    uint64_t number = 0;
+
+    pthread_mutex_lock(&paged->mutex);
+    while (claim_oldest(paged, &number)) {
+        oc_paged_piece *const p = &paged->pieces[number];
+        pthread_mutex_unlock(&paged->mutex);
+        oc_uffd_evict(oc_paged_at(paged, number), oc_paged_room(paged, number));
+        pthread_mutex_lock(&paged->mutex);
+        p->state = OC_PIECE_ABSENT;
+        if (p->touched != 0) {
+            p->touched = 0;
+            want(paged, (uintptr_t)oc_paged_at(paged, number));
+        }
+        pthread_cond_broadcast(&paged->changed);
+    }
+    pthread_mutex_unlock(&paged->mutex);
+}
+
+static void keep_failure(oc_paged *paged, ortcrypt_status status, const ortcrypt_error *err)
+{
+    if (!paged->failed) {
+        paged->failed = true;
+        paged->failure = *err;
+        paged->failure.status = status;
+    }
+}
+
+/* Fills a claimed piece. */
+static void fill(oc_paged_worker *self, uint64_t number)
+{
+    oc_paged *const paged = self->paged;
+    const size_t room = oc_paged_room(paged, number);
+    const size_t len = paged->spec.lens[number];
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+
+    ortcrypt_status st = paged->spec.fill(paged->spec.state, self->lane, number, self->plain.data, &err);
+    memset(self->plain.data + len, 0, room - len); /* as behind the end of a file that is mapped */
+    int rc = st == ORTCRYPT_OK ? oc_uffd_copy(paged->fd, oc_paged_at(paged, number), self->plain.data, room) : 0;
+    if (rc != 0) {
+        st = oc_fail_errno(&err, ORTCRYPT_E_NO_MEMORY, rc, "memory for an asset");
+    }
+    pthread_mutex_lock(&paged->mutex);
+    if (st != ORTCRYPT_OK) {
+        keep_failure(paged, st, &err);
+        memset(self->plain.data, FAILED_BYTE, room);
+        if (paged->settled || rc != 0 || oc_uffd_copy(paged->fd, oc_paged_at(paged, number), self->plain.data, room) != 0) {
+            oc_uffd_poison(paged->fd, oc_paged_at(paged, number), room);
+        }
+    }
+    oc_paged_piece *const p = &paged->pieces[number];
+    p->state = st == ORTCRYPT_OK ? OC_PIECE_PRESENT : OC_PIECE_FAILED;
+    paged->unseen -= p->seen == 0 ? 1 : 0;
+    p->seen = 1;
+    if (p->listed == 0 && st == ORTCRYPT_OK && evicts(paged)) {
+        p->listed = 1;
+        paged->resident_len += room;
+        ring_push(&paged->resident, number, paged->spec.piece_count);
+    }
+    oc_uffd_wake(paged->fd, oc_paged_at(paged, number), room);
+    pthread_cond_broadcast(&paged->changed);
+    pthread_mutex_unlock(&paged->mutex);
+    evict_oldest(paged);
+}
+
+/* Waits for a touch or a signal. */
+static void wait_for_work(const oc_paged *paged)
+{
+    struct pollfd fds[2] = {{paged->fd, POLLIN, 0}, {paged->wake_fd, POLLIN, 0}};
+    uint64_t one = 0;
+
+    (void)poll(fds, 2, -1);
+    if (fds[1].revents != 0) {
+        (void)!read(paged->wake_fd, &one, sizeof(one)); /* not blocking: another thread may have been faster */
+    }
+}
+
+void *oc_paged_work(void *state)
+{
+    oc_paged_worker *const self = state;
+    oc_paged *const paged = self->paged;
+    uintptr_t address = 0;
+    uint64_t number = 0;
+    bool go_on = true;
+
+    while (go_on) {
+        pthread_mutex_lock(&paged->mutex);
+        while (oc_uffd_next(paged->fd, &address)) {
+            want(paged, address);
+        }
+        go_on = !paged->stop;
+        const bool found = go_on && claim(paged, &number);
+        paged->idle += go_on && !found ? 1 : 0;
+        pthread_mutex_unlock(&paged->mutex);
+        if (found) {
+            fill(self, number);
+        } else if (go_on) {
+            wait_for_work(paged);
+            pthread_mutex_lock(&paged->mutex);
+            paged->idle -= paged->idle != 0 ? 1 : 0; /* near enough: a thread too many looks, a thread too few has been signalled */
+            pthread_mutex_unlock(&paged->mutex);
+        }
+    }
+    return NULL;
+}

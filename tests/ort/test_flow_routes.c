@@ -1,0 +1,353 @@
+/*
+ * The ways of large weights into ONNX Runtime: right for folded weights at every optimization level on every era, the reason when they
+ * are altered, the plan's words; and the same where userfaultfd is denied, as in a container.
+ */
+#include "test_flow_bed.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bundle/bundle.h"
+#include "os/os.h"
+
+#define LARGE_LEN ((size_t)17 << 20) /* above the sizes from which routes change */
+
+static const char *const versions[] = {"1.24.4", "1.30.0", "1.31.1", "1.32.0"};
+#define VERSION_COUNT (sizeof(versions) / sizeof(versions[0]))
+
+/* aligned: used in place where the runtime can. */
+static const rig_model aligned = {.external = true, .sequence = true, .pad = LARGE_LEN, .pad_external = true};
+static const rig_model misaligned = {
+    .external = true, .sequence = true, .pad = LARGE_LEN, .pad_external = true, .location = "./w.bin", .gap = 3};
+static const rig_model embedded = {.sequence = true, .pad = LARGE_LEN, .pad_external = true};
+
+static bool direct(const char *version) { return strcmp(version, "1.31.1") >= 0; }
+
+/* The route of the first asset of that role. */
+static char *route_of(const char *plan_text, const char *role)
+{
+    json_error_t where;
+    json_t *const plan = json_loads(plan_text, 0, &where);
+    json_t *asset = NULL;
+    size_t index = 0;
+    char *route = NULL;
+
+    assert_non_null(plan);
+    json_array_foreach(json_object_get(plan, "assets"), index, asset) {
+        if (route == NULL && strcmp(json_string_value(json_object_get(asset, "role")), role) == 0) {
+            route = oc_test_format("%s", json_string_value(json_object_get(asset, "route")));
+        }
+    }
+    assert_non_null(route);
+    json_decref(plan);
+    return route;
+}
+
+static void assert_route(const char *plan, const char *role, const char *expected)
+{
+    char *const route = route_of(plan, role);
+    assert_string_equal(route, expected);
+    free(route);
+}
+
+typedef struct expected { /* routes of files: prepacking on, off; of the model */
+    const char *packed;
+    const char *unpacked;
+    const char *lazy;
+    const char *model;
+} expected;
+
+static void check_level(const bed *b, GraphOptimizationLevel level, bool prepacking, bool lazy, const expected *want, const char *what)
+{
+    const OrtApi *const api = ortcrypt_runtime_api(b->runtime);
+    ortcrypt_session_options run = {.struct_size = sizeof(run), .lazy = lazy};
+    OrtSessionOptions *base = NULL;
+    char *plan = NULL;
+
+    assert_null(api->CreateSessionOptions(&base));
+    assert_null(api->SetSessionGraphOptimizationLevel(base, level));
+    assert_null(api->AddSessionConfigEntry(base, "session.disable_prepacking", prepacking ? "0" : "1"));
+    run.base = base;
+    float *const plain = rig_plain(b->runtime, b->model, base);
+    float *const y = bed_run(b, &run, &plan);
+    rig_assert_close(y, plain, 2 * MODEL_OUT, what);
+    if (want->packed != NULL) {
+        assert_route(plan, "external", prepacking ? want->packed : lazy ? want->lazy : want->unpacked);
+    }
+    assert_route(plan, "model", want->model);
+    ortcrypt_free(plan, 0);
+    free(plain);
+    free(y);
+    api->ReleaseSessionOptions(base);
+}
+
+static void check_all_levels(const char *version, const rig_model *spec, const expected *want)
+{
+    static const GraphOptimizationLevel levels[] = {ORT_DISABLE_ALL, ORT_ENABLE_BASIC, ORT_ENABLE_EXTENDED, ORT_ENABLE_ALL};
+    char path[1024];
+    bed b;
+
+    if (!rig_runtime_path(path, version)) {
+        return;
+    }
+    bed_open(&b, version, spec);
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+        check_level(&b, levels[i], true, false, want, version);
+        check_level(&b, levels[i], false, false, want, version);
+        if (want->lazy != NULL && strcmp(want->lazy, want->unpacked) != 0) {
+            check_level(&b, levels[i], true, true, want, version);
+            check_level(&b, levels[i], false, true, want, version);
+        }
+    }
+    bed_close(&b);
+}
+
+static void need_pages(void)
+{
+    if (!oc_paged_available()) {
+        print_message("userfaultfd is denied here: its routes are not tested\n");
+        skip();
+    }
+}
+
+#define DIRECT "files-in-memory, used directly"
+#define COPIED "initializers, decrypted as read"
+#define INSIDE "inside the model"
+
+static void folded_weights_are_right(void **state)
+{
+    static const expected in_place = {DIRECT ", decrypted as read", DIRECT, DIRECT ", lazy", "array"};
+    static const expected copied = {COPIED, COPIED, COPIED, "array"};
+
+    (void)state;
+    need_pages();
+    for (size_t i = 0; i < VERSION_COUNT; i++) {
+        check_all_levels(versions[i], &aligned, direct(versions[i]) ? &in_place : &copied);
+        check_all_levels(versions[i], &misaligned, &copied);
+    }
+}
+
+static void embedded_weights_are_right(void **state)
+{
+    static const expected want = {NULL, NULL, NULL, "array, decrypted as read"};
+
+    (void)state;
+    need_pages();
+    for (size_t i = 0; i < VERSION_COUNT; i++) {
+        check_all_levels(versions[i], &embedded, &want);
+    }
+}
+
+/* Flips one byte of the largest object, at a fraction of its length. */
+static void damage(const bed *b, size_t numerator, size_t denominator)
+{
+    size_t len = 0;
+    size_t longest = 0;
+    ortcrypt_bundle *const bundle = bed_bundle(b);
+    const oc_manifest *const manifest = oc_bundle_manifest(bundle);
+    char object[2 * OC_LEAF_LEN + 1] = "";
+
+    for (size_t i = 0; i < manifest->asset_count; i++) {
+        if (manifest->assets[i].size > longest) {
+            longest = manifest->assets[i].size;
+            oc_hex_encode(object, manifest->assets[i].object, OC_LEAF_LEN);
+        }
+    }
+    close_bundle(bundle);
+    char *const path = oc_test_format("%s/objects/%.2s/%s", b->bundle, object, object);
+    uint8_t *const bytes = oc_test_read_file(path, &len);
+    bytes[len / denominator * numerator] ^= 0x10;
+    assert_int_equal(remove(path), 0);
+    oc_test_write_file(path, bytes, len);
+    free(bytes);
+    free(path);
+}
+
+/* No session, the reason, and nothing left that holds the bundle. */
+static void altered_weights_open_no_session(void **state)
+{
+    static const rig_model *const specs[] = {&aligned, &misaligned, &embedded};
+
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT * 3; i++) {
+        const char *const version = versions[i / 3];
+        ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+        ortcrypt_session *session = NULL;
+        char path[1024];
+        bed b;
+        if (!rig_runtime_path(path, version)) {
+            continue;
+        }
+        bed_open(&b, version, specs[i % 3]);
+        damage(&b, i % 2 == 0 ? 1 : 5, i % 2 == 0 ? 2 : 8); /* in the middle, and further on */
+        ortcrypt_bundle *const bundle = bed_bundle(&b);
+        assert_st(ortcrypt_session_open(&session, b.runtime, bundle, NULL, &err), &err, ORTCRYPT_E_NOT_AUTHENTIC);
+        assert_non_null(strstr(err.message, "altered"));
+        assert_null(session);
+        close_bundle(bundle);
+        bed_close(&b);
+    }
+}
+
+/* Folding reads the altered weight while the session is created: still an error. */
+static void altered_lazy_weights_that_are_read_at_once(void **state)
+{
+    const ortcrypt_session_options run = {.struct_size = sizeof(run), .lazy = true};
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    ortcrypt_session *session = NULL;
+    char path[1024];
+    bed b;
+
+    (void)state;
+    need_pages();
+    if (!rig_runtime_path(path, "1.32.0")) {
+        skip();
+    }
+    bed_open(&b, "1.32.0", &aligned);
+    damage(&b, 1, 2);
+    ortcrypt_bundle *const bundle = bed_bundle(&b);
+    assert_st(ortcrypt_session_open(&session, b.runtime, bundle, &run, &err), &err, ORTCRYPT_E_NOT_AUTHENTIC);
+    close_bundle(bundle);
+    bed_close(&b);
+}
+
+/* In a child, because that is what ends; it makes its own keys, which no fork inherits. 1: no session; 2: it gave a result. */
+static void run_altered_lazily(bed *b)
+{
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    ortcrypt_session_options run = {.struct_size = sizeof(run), .lazy = true};
+    ortcrypt_session *session = NULL;
+    OrtSessionOptions *base = NULL;
+
+    signal(SIGBUS, SIG_DFL);
+    signal(SIGSEGV, SIG_DFL);
+    b->keyring = rig_keyring();
+    bed_encrypt(b, b->model);
+    damage(b, 1, 2);
+    ortcrypt_runtime *const runtime = rig_runtime(b->version);
+    const OrtApi *const api = ortcrypt_runtime_api(runtime);
+    if (api->CreateSessionOptions(&base) != NULL || api->SetSessionGraphOptimizationLevel(base, ORT_DISABLE_ALL) != NULL) {
+        _exit(3);
+    }
+    run.base = base;
+    if (ortcrypt_session_open(&session, runtime, bed_bundle(b), &run, &err) != ORTCRYPT_OK) {
+        _exit(1);
+    }
+    free(rig_run(api, ortcrypt_session_ort(session)));
+    _exit(2);
+}
+
+/* Nothing read it when the session was opened: the first Run that does gives no result. */
+static void altered_lazy_weights_end_the_process(void **state)
+{
+    char path[1024];
+    int status = 0;
+
+    (void)state;
+    need_pages();
+    if (!rig_runtime_path(path, "1.32.0")) {
+        skip();
+    }
+    bed b = {.version = "1.32.0", .dir = oc_test_tmpdir()};
+    b.model = oc_test_format("%s/model.onnx", b.dir);
+    b.bundle = oc_test_format("%s/model.ortc", b.dir);
+    rig_model_write(b.dir, &aligned);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        run_altered_lazily(&b);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && (WTERMSIG(status) == SIGBUS || WTERMSIG(status) == SIGSEGV));
+    oc_test_rm_rf(b.dir);
+    free(b.dir);
+    free(b.model);
+    free(b.bundle);
+}
+
+/* As Docker's default profile does. For good: the tests that need it come last. */
+static int deny_userfaultfd(void **state)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+    (void)state;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0 ||
+           oc_paged_available();
+}
+
+static void denied_weights_are_right(void **state)
+{
+    static const expected copied = {INSIDE, INSIDE, INSIDE, "pipe"};
+
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT; i++) {
+        if (!direct(versions[i])) {
+            check_all_levels(versions[i], &aligned, &copied);
+        }
+        check_all_levels(versions[i], &misaligned, &copied);
+    }
+}
+
+static void denied_weights_used_in_place_are_right(void **state)
+{
+    static const expected packed = {INSIDE, NULL, NULL, "pipe"};
+    static const expected unpacked = {DIRECT, DIRECT, DIRECT, "array"};
+
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT; i++) {
+        char path[1024];
+        bed b;
+        if (!direct(versions[i]) || !rig_runtime_path(path, versions[i])) {
+            continue;
+        }
+        bed_open(&b, versions[i], &aligned);
+        for (int level = ORT_DISABLE_ALL; level <= ORT_ENABLE_EXTENDED; level++) {
+            check_level(&b, (GraphOptimizationLevel)level, true, false, &packed, versions[i]);
+            check_level(&b, (GraphOptimizationLevel)level, false, true, &unpacked, versions[i]);
+        }
+        bed_close(&b);
+    }
+}
+
+static void denied_embedded_weights_are_right(void **state)
+{
+    static const expected want = {NULL, NULL, NULL, "pipe"};
+
+    (void)state;
+    for (size_t i = 0; i < VERSION_COUNT; i++) {
+        check_all_levels(versions[i], &embedded, &want);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(altered_lazy_weights_end_the_process), /* first: it forks */
+        cmocka_unit_test(folded_weights_are_right),
+        cmocka_unit_test(embedded_weights_are_right),
+        cmocka_unit_test(altered_weights_open_no_session),
+        cmocka_unit_test(altered_lazy_weights_that_are_read_at_once),
+    };
+    const struct CMUnitTest denied[] = {
+        cmocka_unit_test(denied_weights_are_right),
+        cmocka_unit_test(denied_weights_used_in_place_are_right),
+        cmocka_unit_test(denied_embedded_weights_are_right),
+        cmocka_unit_test(altered_weights_open_no_session),
+    };
+    const int failed = cmocka_run_group_tests_name("routes", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("routes without userfaultfd", denied, deny_userfaultfd, NULL) + failed;
+}

@@ -1,0 +1,399 @@
+/*
+ * Memory filled when touched: every page is right whatever the order, whoever drops it, in a fork, in a system call, after a failure;
+ * never zeros. Where userfaultfd is denied there is nothing to test, and the tests say so by being skipped.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/os.h"
+#include "support/support.h"
+
+#define PIECE ((size_t)64 * 1024)
+#define PIECES 40u
+#define PAGE ((size_t)4096)
+#define LAST_LEN 10000u /* bytes of the last piece: no multiple of a page */
+#define NONE UINT64_MAX
+
+typedef struct filler {
+    atomic_uint_fast64_t fail_at; /* piece */
+    uint32_t lens[PIECES];
+} filler;
+
+/* Never 0, and different for every 16 bytes of every piece. */
+static uint8_t byte_of(uint64_t piece, size_t at) { return (uint8_t)((piece * 37 + at / 16 * 11 + at) % 255 + 1); }
+
+static ortcrypt_status fill(void *state, unsigned lane, uint64_t piece, uint8_t *to, ortcrypt_error *err)
+{
+    filler *const from = state;
+    assert_true(lane < OC_DEFAULT_THREADS_MAX);
+    if (piece == atomic_load(&from->fail_at)) {
+        return oc_fail(err, ORTCRYPT_E_NOT_AUTHENTIC, "piece %llu", (unsigned long long)piece);
+    }
+    for (size_t i = 0; i < from->lens[piece]; i++) {
+        to[i] = byte_of(piece, i);
+    }
+    return ORTCRYPT_OK;
+}
+
+static oc_paged *open_paged(filler *from, size_t window_pieces, size_t ahead)
+{
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    oc_paged *paged = NULL;
+    if (!oc_paged_available()) {
+        print_message("userfaultfd is denied here: nothing is tested\n");
+        skip();
+    }
+    for (unsigned i = 0; i < PIECES; i++) {
+        from->lens[i] = i + 1 == PIECES ? LAST_LEN : i == 3 ? 100 : PIECE;
+    }
+    atomic_store(&from->fail_at, NONE);
+    const oc_paged_spec spec = {.piece_len = PIECE, .piece_count = PIECES, .lens = from->lens, .window = window_pieces * PIECE,
+                                .ahead = ahead, .fill = fill, .state = from};
+    oc_test_ok(oc_paged_open(&paged, &spec, &err), &err);
+    return paged;
+}
+
+/* Compares; no cmocka here, threads and children use it too. */
+static bool piece_right(const uint8_t *data, const filler *from, uint64_t piece)
+{
+    bool right = true;
+    for (size_t i = 0; i < from->lens[piece]; i++) {
+        right = right && ((const volatile uint8_t *)data)[piece * PIECE + i] == byte_of(piece, i);
+    }
+    return right;
+}
+
+static void assert_all_right(oc_paged *paged, const filler *from)
+{
+    for (uint64_t piece = 0; piece < PIECES; piece++) {
+        assert_true(piece_right(oc_paged_data(paged), from, piece));
+    }
+}
+
+static size_t resident_len(oc_paged *paged)
+{
+    unsigned char there[PIECE / PAGE * PIECES];
+    size_t sum = 0;
+    assert_int_equal(mincore(oc_paged_data(paged), PIECE * PIECES, there), 0);
+    for (size_t i = 0; i < sizeof(there); i++) {
+        sum += (there[i] & 1) != 0 ? PAGE : 0;
+    }
+    return sum;
+}
+
+static void touched_pieces_are_filled_and_no_others(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    filler from;
+    oc_paged *paged = open_paged(&from, 0, 0);
+    oc_test_ok(oc_paged_settle(paged, false, &err), &err);
+    assert_int_equal(resident_len(paged), 0);
+    assert_true(piece_right(oc_paged_data(paged), &from, 7));
+    assert_true(piece_right(oc_paged_data(paged), &from, PIECES - 1));
+    assert_int_equal(oc_paged_fills(paged), 2);
+    assert_int_equal(resident_len(paged), PIECE + (LAST_LEN + PAGE - 1) / PAGE * PAGE);
+    for (size_t i = LAST_LEN; i < (LAST_LEN + PAGE - 1) / PAGE * PAGE; i++) { /* the rest of the last page */
+        assert_int_equal(oc_paged_data(paged)[(PIECES - 1) * PIECE + i], 0);
+    }
+    oc_paged_close(paged);
+}
+
+static void the_next_pieces_are_filled_ahead(void **state)
+{
+    (void)state;
+    filler from;
+    oc_paged *paged = open_paged(&from, 0, 4);
+    assert_true(piece_right(oc_paged_data(paged), &from, 10));
+    while (oc_paged_fills(paged) < 5) {
+        sched_yield();
+    }
+    for (uint64_t piece = 10; piece < 15; piece++) {
+        assert_true(piece_right(oc_paged_data(paged), &from, piece));
+    }
+    assert_int_equal(oc_paged_fills(paged), 5); /* they were there */
+    oc_paged_close(paged);
+}
+
+static void settling_checks_what_nobody_touched(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    filler from;
+    oc_paged *paged = open_paged(&from, 4, 2);
+    assert_true(piece_right(oc_paged_data(paged), &from, 20));
+    oc_test_ok(oc_paged_settle(paged, true, &err), &err);
+    assert_int_equal(oc_paged_fills(paged), PIECES);
+    assert_all_right(paged, &from);
+    oc_paged_close(paged);
+}
+
+/* Behind the reader pages go; a reader that comes back gets them again. */
+static void the_window_moves_and_grows(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    filler from;
+    oc_paged *paged = open_paged(&from, 4, 2);
+    assert_all_right(paged, &from);
+    assert_true(resident_len(paged) <= 8 * PIECE); /* window, ahead, and one in each thread's hands */
+    const uint64_t once = oc_paged_fills(paged);
+    assert_int_equal(once, PIECES);
+    for (unsigned round = 0; round < 20; round++) {
+        assert_all_right(paged, &from);
+    }
+    assert_true(oc_paged_fills(paged) < 10 * (uint64_t)PIECES); /* 21 without a growing window */
+    assert_true(oc_paged_fills(paged) > once);
+    oc_test_ok(oc_paged_settle(paged, true, &err), &err);
+    assert_all_right(paged, &from);
+    const uint64_t settled = oc_paged_fills(paged);
+    assert_all_right(paged, &from);
+    assert_int_equal(oc_paged_fills(paged), settled); /* nothing goes any more */
+    oc_paged_close(paged);
+}
+
+/* Somebody else in the process gives pages back: they are filled again, never zeros. */
+static void dropped_pages_come_back(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    filler from;
+    oc_paged *paged = open_paged(&from, 0, 0);
+    oc_test_ok(oc_paged_settle(paged, true, &err), &err);
+    assert_int_equal(madvise(oc_paged_data(paged) + PIECE + PAGE, 5 * PIECE, MADV_DONTNEED), 0);
+    assert_all_right(paged, &from);
+    assert_int_equal(madvise(oc_paged_data(paged), PIECES * PIECE, MADV_DONTNEED), 0);
+    assert_all_right(paged, &from);
+    oc_paged_close(paged);
+}
+
+static void a_system_call_fails_and_reads_no_zeros(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    filler from;
+    int ends[2];
+    oc_paged *paged = open_paged(&from, 0, 0);
+    oc_test_ok(oc_paged_settle(paged, false, &err), &err);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], oc_paged_data(paged), 100), -1);
+    assert_int_equal(errno, EFAULT);
+    assert_true(piece_right(oc_paged_data(paged), &from, 0));
+    assert_int_equal(write(ends[1], oc_paged_data(paged), 100), 100);
+    (void)(close(ends[0]) + close(ends[1]));
+    oc_paged_close(paged);
+}
+
+/* What a child made of it: its exit code, or minus the signal that ended it. */
+static int result_of(pid_t child)
+{
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Sanitizers catch the signal and exit instead. */
+static int read_in_child(oc_paged *paged, size_t at)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        signal(SIGBUS, SIG_DFL);
+        _exit(((const volatile uint8_t *)oc_paged_data(paged))[at] == 0 ? 100 : 101);
+    }
+    return result_of(child);
+}
+
+static void a_forked_child_has_no_such_memory(void **state)
+{
+    (void)state;
+    filler from;
+    oc_paged *paged = open_paged(&from, 0, 0);
+    assert_true(piece_right(oc_paged_data(paged), &from, 2));
+    assert_int_equal(read_in_child(paged, 0), -SIGSEGV);
+    assert_int_equal(read_in_child(paged, 2 * PIECE), -SIGSEGV);
+    oc_paged_close(paged);
+}
+
+static void a_failure_before_settling_is_told_by_it(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    filler from;
+    for (unsigned i = 0; i < 2; i++) {
+        oc_paged *paged = open_paged(&from, 4 * (size_t)i, 2);
+        atomic_store(&from.fail_at, 21);
+        if (i == 0) { /* touched; else settle finds it */
+            assert_int_equal(oc_paged_data(paged)[21 * PIECE], 0xff);
+            assert_int_equal(oc_paged_data(paged)[21 * PIECE + PIECE - 1], 0xff);
+        }
+        assert_int_equal(oc_paged_settle(paged, true, &err), ORTCRYPT_E_NOT_AUTHENTIC);
+        assert_string_equal(err.message, "piece 21");
+        oc_paged_close(paged);
+    }
+}
+
+/* In a child that makes the memory itself. 0 and above: it lived. */
+static int fail_in_child(size_t at, bool drop_first)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        static filler from;
+        ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+        signal(SIGSEGV, SIG_DFL);
+        signal(SIGBUS, SIG_DFL);
+        oc_paged *paged = open_paged(&from, 0, 0);
+        if (oc_paged_settle(paged, drop_first, &err) != ORTCRYPT_OK) {
+            _exit(102);
+        }
+        atomic_store(&from.fail_at, 5);
+        if (drop_first) {
+            (void)madvise(oc_paged_data(paged), PIECES * PIECE, MADV_DONTNEED);
+        }
+        const uint8_t *const data = oc_paged_data(paged);
+        const bool others = piece_right(data, &from, 4) && piece_right(data, &from, 6);
+        _exit(others ? ((const volatile uint8_t *)data)[at] : 103);
+    }
+    return result_of(child);
+}
+
+static void a_failure_after_settling_is_a_signal(void **state)
+{
+    (void)state;
+    const int first = fail_in_child(5 * PIECE, false);
+    assert_true(first == -SIGBUS || first == -SIGSEGV); /* the second before Linux 6.6 */
+    assert_int_equal(fail_in_child(5 * PIECE + PIECE - 1, false), first);
+    assert_int_equal(fail_in_child(5 * PIECE + 10, true), first);
+    assert_int_equal(fail_in_child(3 * PIECE + PAGE, false), first); /* behind the end of a short piece */
+    assert_int_equal(fail_in_child(4 * PIECE, false), byte_of(4, 0));
+}
+
+/* A poisoned piece is left alone when the memory is wiped. Nothing here touches it: it was filled ahead. */
+static void closing_survives_a_failed_piece(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    filler from;
+    oc_paged *paged = open_paged(&from, 0, 3);
+    oc_test_ok(oc_paged_settle(paged, false, &err), &err);
+    atomic_store(&from.fail_at, 5);
+    assert_true(piece_right(oc_paged_data(paged), &from, 4));
+    while (oc_paged_fills(paged) < 4) {
+        sched_yield();
+    }
+    oc_paged_close(paged);
+}
+
+static void an_ordinary_user_may(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        skip(); /* the other tests ran as one */
+    }
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        static filler from;
+        if (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0) {
+            _exit(1);
+        }
+        oc_paged *paged = open_paged(&from, 4, 2);
+        bool right = true;
+        for (uint64_t piece = 0; piece < PIECES; piece++) {
+            right = right && piece_right(oc_paged_data(paged), &from, piece);
+        }
+        oc_paged_close(paged);
+        _exit(right ? 0 : 2);
+    }
+    assert_int_equal(result_of(child), 0);
+}
+
+typedef struct reader {
+    const uint8_t *data;
+    const filler *from;
+    unsigned seed;
+    unsigned wrong;
+} reader;
+
+static void *read_around(void *state)
+{
+    reader *const self = state;
+    for (unsigned i = 0; i < 400; i++) {
+        self->seed = self->seed * 1103515245u + 12345u;
+        const uint64_t piece = self->seed / 65536u % PIECES;
+        self->wrong += piece_right(self->data, self->from, piece) ? 0 : 1;
+        if (i % 50 == 0) {
+            (void)madvise((void *)((uintptr_t)self->data + piece * PIECE), PIECE, MADV_DONTNEED);
+        }
+    }
+    return NULL;
+}
+
+/* Readers in all directions while a window of two pieces moves over 40, and while it ends. */
+static void many_readers_see_right_bytes(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    filler from;
+    pthread_t threads[4];
+    reader readers[4];
+    for (unsigned round = 0; round < 2; round++) {
+        oc_paged *paged = open_paged(&from, 2, 3);
+        for (unsigned i = 0; i < 4; i++) {
+            readers[i] = (reader){oc_paged_data(paged), &from, 7 * i + 1, 0};
+            assert_int_equal(pthread_create(&threads[i], NULL, read_around, &readers[i]), 0);
+        }
+        if (round == 0) {
+            oc_test_ok(oc_paged_settle(paged, true, &err), &err);
+        }
+        for (unsigned i = 0; i < 4; i++) {
+            assert_int_equal(pthread_join(threads[i], NULL), 0);
+            assert_int_equal(readers[i].wrong, 0);
+        }
+        oc_paged_close(paged);
+    }
+}
+
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    static const uint32_t lens[1] = {1};
+    oc_paged *paged = NULL;
+    oc_paged_spec spec = {.piece_len = PIECE, .piece_count = 0, .lens = lens, .fill = fill};
+    assert_int_equal(oc_paged_open(&paged, &spec, &err), ORTCRYPT_E_INVALID);
+    spec = (oc_paged_spec){.piece_len = 1000, .piece_count = 1, .lens = lens, .fill = fill};
+    assert_int_equal(oc_paged_open(&paged, &spec, &err), ORTCRYPT_E_INVALID);
+    assert_null(paged);
+    oc_paged_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(touched_pieces_are_filled_and_no_others),
+        cmocka_unit_test(the_next_pieces_are_filled_ahead),
+        cmocka_unit_test(settling_checks_what_nobody_touched),
+        cmocka_unit_test(the_window_moves_and_grows),
+        cmocka_unit_test(dropped_pages_come_back),
+        cmocka_unit_test(a_system_call_fails_and_reads_no_zeros),
+        cmocka_unit_test(a_forked_child_has_no_such_memory),
+        cmocka_unit_test(a_failure_before_settling_is_told_by_it),
+        cmocka_unit_test(a_failure_after_settling_is_a_signal),
+        cmocka_unit_test(closing_survives_a_failed_piece),
+        cmocka_unit_test(an_ordinary_user_may),
+        cmocka_unit_test(many_readers_see_right_bytes),
+        cmocka_unit_test(nonsense_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
