@@ -99,9 +99,8 @@ static ortcrypt_status write_again(ortcrypt_output *output, oc_blob *blob, oc_sp
     return st;
 }
 
-OrtStatus *ORT_API_CALL ortcrypt_write_named(void *state, const char *name, const void *buffer, size_t buffer_num_bytes)
+OrtStatus *oc_output_write_named(ortcrypt_output *output, const char *name, const void *buffer, size_t buffer_num_bytes)
 {
-    ortcrypt_output *const output = state;
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
     oc_blob *blob = NULL;
 
@@ -122,9 +121,8 @@ OrtStatus *ORT_API_CALL ortcrypt_write_named(void *state, const char *name, cons
     return st == ORTCRYPT_OK ? NULL : oc_output_refuse(output, st, &err);
 }
 
-OrtStatus *ORT_API_CALL ortcrypt_write_model(void *state, const void *buffer, size_t buffer_num_bytes)
+OrtStatus *oc_output_write_model(ortcrypt_output *output, const void *buffer, size_t buffer_num_bytes)
 {
-    ortcrypt_output *const output = state;
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
 
     ortcrypt_status st = check_open(output, &err);
@@ -268,12 +266,9 @@ static ortcrypt_status store_init(OrtExternalInitializerInfo **place, ortcrypt_o
     return st;
 }
 
-OrtStatus *ORT_API_CALL ortcrypt_initializer_location(void *state, const char *initializer_name,
-                                                      const OrtValue *initializer_value,
-                                                      const OrtExternalInitializerInfo *external_info,
-                                                      OrtExternalInitializerInfo **new_external_info)
+OrtStatus *oc_output_location(ortcrypt_output *output, const char *initializer_name, const OrtValue *initializer_value,
+                              const OrtExternalInitializerInfo *external_info, OrtExternalInitializerInfo **new_external_info)
 {
-    ortcrypt_output *const output = state;
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
     uint64_t shape[OC_RANK_MAX];
     oc_tensor tensor = {.shape = shape};

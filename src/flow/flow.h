@@ -125,6 +125,8 @@ ortcrypt_status oc_load_files(ortcrypt_inputs *inputs, const oc_load_wish *wish,
                               const ortcrypt_monitor *monitor, ortcrypt_error *err);
 ortcrypt_status oc_load_plan_model(ortcrypt_inputs *inputs, uint64_t len, ortcrypt_error *err);
 ortcrypt_status oc_load_plan_parts(ortcrypt_inputs *inputs, ortcrypt_error *err);
+/* What ortcrypt_read_named does, on inputs that are open. */
+OrtStatus *oc_inputs_read_named(ortcrypt_inputs *inputs, const char *name, OrtAllocator *allocator, void **buffer, size_t *data_size);
 /* ORTCRYPT_OK, or the first failure of a read callback. */
 ortcrypt_status oc_inputs_failure(ortcrypt_inputs *inputs, ortcrypt_error *err);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow/live.h"
 #include "flow/weightless.h"
 
 static bool has_blobs(const oc_variant *variant)
@@ -54,7 +55,10 @@ ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, 
     inputs->variant = variant;
     oc_runtime_hold(runtime);
     oc_bundle_hold(bundle);
-    ortcrypt_status st = oc_supply_open(&inputs->supply, bundle, variant, err);
+    ortcrypt_status st = oc_live_begin(inputs, OC_LIVE_INPUTS, ortcrypt_runtime_api(runtime), err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_supply_open(&inputs->supply, bundle, variant, err);
+    }
     if (st == ORTCRYPT_OK) {
         st = oc_load_files(inputs, wish, options, monitor, err);
     }
@@ -179,6 +183,7 @@ void ortcrypt_inputs_close(ortcrypt_inputs *inputs)
         return;
     }
     oc_registration_end(inputs->registration); /* first: no callback runs on what follows */
+    oc_live_end(inputs);
     drop_model(inputs);
     oc_region_free(&inputs->source);
     oc_supply_free(inputs->supply);
@@ -216,10 +221,8 @@ static ortcrypt_status find_blob(const oc_asset **asset, size_t *len, const ortc
 }
 
 /* ORT owns *buffer only after we return NULL; until then the plaintext is ours to wipe and free. */
-OrtStatus *ORT_API_CALL ortcrypt_read_named(void *state, const char *name, OrtAllocator *allocator, void **buffer,
-                                            size_t *data_size)
+OrtStatus *oc_inputs_read_named(ortcrypt_inputs *inputs, const char *name, OrtAllocator *allocator, void **buffer, size_t *data_size)
 {
-    ortcrypt_inputs *const inputs = state;
     const OrtApi *const api = ortcrypt_runtime_api(inputs->runtime);
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
     OrtStatus *refused = NULL; /* ORT's own complaint, passed on unchanged */

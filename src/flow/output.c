@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bundle/local.h"
+#include "flow/live.h"
 #include "flow/output.h"
 #include "flow/weightless.h"
 
@@ -109,6 +110,11 @@ static ortcrypt_status output_new(ortcrypt_output **out, ortcrypt_runtime *runti
 
     if (made == NULL) {
         return oc_fail_memory(err, sizeof(*made), "compiling");
+    }
+    const ortcrypt_status st = oc_live_begin(made, OC_LIVE_OUTPUT, ortcrypt_runtime_api(runtime), err);
+    if (st != ORTCRYPT_OK) {
+        free(made);
+        return st;
     }
     (void)pthread_mutex_init(&made->lock, NULL);
     made->runtime = runtime;
@@ -284,6 +290,7 @@ void ortcrypt_output_close(ortcrypt_output *output)
         return;
     }
     oc_registration_end(output->registration); /* first: no callback runs on what follows */
+    oc_live_end(output);
     free_blobs(output->blobs);
     oc_asset_writer_close(output->model);
     oc_supply_free(output->source);

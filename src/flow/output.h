@@ -76,6 +76,12 @@ ortcrypt_status oc_output_open(ortcrypt_output **output, ortcrypt_runtime *runti
 ortcrypt_status oc_output_open_local(ortcrypt_output **output, ortcrypt_runtime *runtime, ortcrypt_bundle *origin, const char *path,
                                      const uint8_t *machine_key, const ortcrypt_compile_options *options, ortcrypt_error *err);
 
+/* callbacks.c: what the callbacks of compile.h do, on an output that is open. */
+OrtStatus *oc_output_write_named(ortcrypt_output *output, const char *name, const void *buffer, size_t buffer_num_bytes);
+OrtStatus *oc_output_write_model(ortcrypt_output *output, const void *buffer, size_t buffer_num_bytes);
+OrtStatus *oc_output_location(ortcrypt_output *output, const char *initializer_name, const OrtValue *initializer_value,
+                              const OrtExternalInitializerInfo *external_info, OrtExternalInitializerInfo **new_external_info);
+
 /* Remembers the first failure; returns it as an OrtStatus for ORT. */
 OrtStatus *oc_output_refuse(ortcrypt_output *output, ortcrypt_status st, const ortcrypt_error *err);
 /* ORTCRYPT_OK, or the first failure of a callback. */

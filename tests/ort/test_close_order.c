@@ -1,48 +1,12 @@
 /*
  * Closing in a wrong order: an error or nothing at all, never a crash and never another result. Worth most under the address
- * sanitizer. Also what ONNX Runtime itself holds: an OrtSession of the application's own runs on after its ortcrypt_inputs were
- * closed.
+ * sanitizer.
  */
-#include "test_flow_bed.h"
+#include "test_close_bed.h"
 
 #include <dlfcn.h>
 
 #include "ortcrypt/ep_context.h"
-
-static const rig_model external_model = {.external = true, .sequence = true};
-
-/* `source`: the source variant on the CPU EP, else the compiled one on the reference EP. */
-static ortcrypt_session_options variant_options(bool source)
-{
-    return (ortcrypt_session_options){.struct_size = sizeof(ortcrypt_session_options), .ep = source ? NULL : EP};
-}
-
-static void bed_open_compiled(bed *b, const char *version)
-{
-    bed_open(b, version, &external_model);
-    const ortcrypt_compile_options options = compile_options(b);
-    bed_compile(b, &options, NULL);
-}
-
-static void assert_both_busy(const bed *b, ortcrypt_bundle *bundle)
-{
-    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
-
-    assert_st(ortcrypt_bundle_close(bundle, &err), &err, ORTCRYPT_E_BUSY);
-    assert_non_null(strstr(err.message, "in use"));
-    assert_st(ortcrypt_runtime_close(b->runtime, &err), &err, ORTCRYPT_E_BUSY);
-    assert_non_null(strstr(err.message, "in use"));
-}
-
-static void assert_runs(const bed *b, OrtSession *session, const char *what)
-{
-    float *const plain = rig_plain(b->runtime, b->model, NULL);
-    float *const y = rig_run(ortcrypt_runtime_api(b->runtime), session);
-
-    rig_assert_close(y, plain, 2 * MODEL_OUT, what);
-    free(plain);
-    free(y);
-}
 
 static void bundle_and_runtime_before_session(void **state)
 {
@@ -93,135 +57,6 @@ static void keyring_first_bundle_last(void **state)
     bed_close(&b);
 }
 
-/* The application's own session on ortcrypt's inputs. */
-typedef struct own {
-    OrtSessionOptions *options;
-    OrtSession *session;
-    ortcrypt_inputs *inputs;
-} own;
-
-static void append_reference_ep(const bed *b, OrtSessionOptions *options)
-{
-    const OrtApi *const api = ortcrypt_runtime_api(b->runtime);
-    const OrtEpDevice *const *devices = NULL;
-    const OrtEpDevice *device = NULL;
-    size_t count = 0;
-
-    assert_null(api->GetEpDevices(ortcrypt_runtime_env(b->runtime), &devices, &count));
-    for (size_t i = 0; i < count; i++) {
-        device = strcmp(api->EpDevice_EpName(devices[i]), EP) == 0 ? devices[i] : device;
-    }
-    assert_non_null(device);
-    assert_null(api->SessionOptionsAppendExecutionProvider_V2(options, ortcrypt_runtime_env(b->runtime), &device, 1, NULL, NULL, 0));
-}
-
-static own own_open(const bed *b, ortcrypt_bundle *bundle, bool source)
-{
-    const OrtApi *const api = ortcrypt_runtime_api(b->runtime);
-    const ortcrypt_session_options options = variant_options(source);
-    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
-    own made = {NULL, NULL, NULL};
-    const void *model = NULL;
-    size_t model_len = 0;
-
-    assert_null(api->CreateSessionOptions(&made.options));
-    if (!source) {
-        append_reference_ep(b, made.options);
-    }
-    assert_ok(ortcrypt_inputs_open(&made.inputs, b->runtime, bundle, made.options, &options, &err), &err);
-    ortcrypt_inputs_model(made.inputs, &model, &model_len);
-    assert_null(api->CreateSessionFromArray(ortcrypt_runtime_env(b->runtime), model, model_len, made.options, &made.session));
-    return made;
-}
-
-static void bundle_and_runtime_before_inputs(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < 2 * RIG_VERSION_COUNT; i++) {
-        bed b;
-        bed_open_compiled(&b, rig_versions[i / 2]);
-        const OrtApi *const api = ortcrypt_runtime_api(b.runtime);
-        ortcrypt_bundle *const bundle = bed_bundle(&b);
-        own o = own_open(&b, bundle, i % 2 == 0);
-        assert_both_busy(&b, bundle);
-        api->ReleaseSessionOptions(o.options); /* the session has what it needs of them */
-        assert_runs(&b, o.session, "own session");
-        api->ReleaseSession(o.session);
-        assert_both_busy(&b, bundle);
-        ortcrypt_inputs_close(o.inputs);
-        close_bundle(bundle);
-        bed_close(&b);
-    }
-}
-
-static void inputs_before_own_session(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < 2 * RIG_VERSION_COUNT; i++) {
-        bed b;
-        bed_open_compiled(&b, rig_versions[i / 2]);
-        const OrtApi *const api = ortcrypt_runtime_api(b.runtime);
-        ortcrypt_bundle *const bundle = bed_bundle(&b);
-        own o = own_open(&b, bundle, i % 2 == 0);
-        assert_runs(&b, o.session, "own session");
-        ortcrypt_inputs_close(o.inputs);
-        assert_runs(&b, o.session, "after its inputs were closed");
-        close_bundle(bundle);
-        assert_runs(&b, o.session, "after the bundle was closed");
-        api->ReleaseSession(o.session);
-        api->ReleaseSessionOptions(o.options);
-        bed_close(&b);
-    }
-}
-
-/* Session options that were prepared once are good for another session: nothing in them leads to freed weights. */
-static void inputs_before_second_session(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < RIG_VERSION_COUNT; i++) {
-        bed b;
-        const void *model = NULL;
-        size_t model_len = 0;
-        OrtSession *second = NULL;
-        bed_open(&b, rig_versions[i], &external_model);
-        const OrtApi *const api = ortcrypt_runtime_api(b.runtime);
-        ortcrypt_bundle *const bundle = bed_bundle(&b);
-        own o = own_open(&b, bundle, true);
-        ortcrypt_inputs_model(o.inputs, &model, &model_len);
-        void *const kept = malloc(model_len);
-        assert_non_null(kept);
-        memcpy(kept, model, model_len);
-        ortcrypt_inputs_close(o.inputs);
-        close_bundle(bundle);
-        assert_null(api->CreateSessionFromArray(ortcrypt_runtime_env(b.runtime), kept, model_len, o.options, &second));
-        assert_runs(&b, second, "a second session, made after the inputs were closed");
-        api->ReleaseSession(second);
-        api->ReleaseSession(o.session);
-        api->ReleaseSessionOptions(o.options);
-        free(kept);
-        bed_close(&b);
-    }
-}
-
-static void assert_refused(const bed *b, OrtStatus *status)
-{
-    const OrtApi *const api = ortcrypt_runtime_api(b->runtime);
-
-    assert_non_null(status);
-    assert_true(strlen(api->GetErrorMessage(status)) > 10);
-    api->ReleaseStatus(status);
-}
-
-static size_t variant_count(const bed *b)
-{
-    ortcrypt_bundle_info info;
-    ortcrypt_bundle *const bundle = bed_bundle(b);
-
-    ortcrypt_bundle_get_info(bundle, &info);
-    close_bundle(bundle);
-    return info.variant_count;
-}
-
 static const OrtApiBase *runtime_base(const bed *b)
 {
     const OrtApiBase *(*get_base)(void) = NULL;
@@ -265,16 +100,6 @@ static void own_compile(const bed *b, ortcrypt_output *output)
     api->ReleaseSessionOptions(o.options);
     ortcrypt_inputs_close(o.inputs);
     close_bundle(bundle);
-}
-
-static ortcrypt_output *output_open(const bed *b)
-{
-    const ortcrypt_compile_options options = compile_options(b);
-    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
-    ortcrypt_output *output = NULL;
-
-    assert_ok(ortcrypt_output_open(&output, b->runtime, b->bundle, b->keyring, &options, &err), &err);
-    return output;
 }
 
 /* A second commit, and callbacks that come after the first, are refused and change nothing. */
@@ -386,8 +211,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bundle_and_runtime_before_session), cmocka_unit_test(keyring_first_bundle_last),
-        cmocka_unit_test(bundle_and_runtime_before_inputs),  cmocka_unit_test(inputs_before_own_session),
-        cmocka_unit_test(inputs_before_second_session),
         cmocka_unit_test(output_after_its_commit),           cmocka_unit_test(output_without_commit),
         cmocka_unit_test(keyring_before_commit),             cmocka_unit_test(nothing_is_closed),
     };
