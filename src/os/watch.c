@@ -153,7 +153,7 @@ static ortcrypt_status start(watch *w, ortcrypt_error *err)
     w->socket = sockets[0];
     if (st == ORTCRYPT_OK) {
         w->pid_fd = (int)syscall(SYS_pidfd_open, w->pid, 0);
-        if (w->pid_fd < 0) {
+        if (w->pid_fd < 0 && errno != ESRCH) { /* ESRCH: it ended already, in a host that ignores SIGCHLD */
             const int error = errno;
             (void)kill(w->pid, SIGKILL);
             (void)waitpid(w->pid, NULL, 0);
@@ -202,7 +202,7 @@ static ortcrypt_status receive_output(watch *w, ortcrypt_error *err)
 static ortcrypt_status serve(watch *w, ortcrypt_error *err)
 {
     ortcrypt_status st = ORTCRYPT_OK;
-    bool ended = false;
+    bool ended = w->pid_fd < 0;
 
     while (st == ORTCRYPT_OK && (!ended || w->output >= 0)) {
         struct pollfd polled[4] = {{.fd = ended ? -1 : w->pid_fd, .events = POLLIN},

@@ -53,7 +53,7 @@ typedef struct oc_watch_try {
 typedef struct oc_watch_result {
     oc_watch_level level;
     oc_watch_end end;
-    int code; /* exit code, or the signal */
+    int code; /* exit code, or the signal; -1: the host takes exit codes away (it ignores SIGCHLD, or waits for any child) */
     oc_buf output;
     oc_watch_try tries[OC_WATCH_TRIES_MAX];
     size_t try_count; /* all of them; the first OC_WATCH_TRIES_MAX are in `tries` */

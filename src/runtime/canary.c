@@ -58,7 +58,7 @@ static bool ended_badly(oc_canary_verdict *out, const oc_probe_result *result)
         refuse(out, "it crashed (%s, step %s)", oc_probe_signal(watch->code), stage);
         return true;
     }
-    if (watch->code != 0 || strcmp(stage, "done") != 0) {
+    if (watch->code > 0 || strcmp(stage, "done") != 0) { /* -1: not known, and "done" is said last */
         refuse(out, "it ended the process (exit code %d, step %s)", watch->code, stage);
         return true;
     }

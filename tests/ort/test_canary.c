@@ -56,6 +56,7 @@ static void test_refused(void **state)
     } cases[] = {
         {"broken/libortcrypt_broken_file.so", "it tried to open /", 0},
         {"broken/libortcrypt_broken_silent.so", "without calling the write callback", 0},
+        {"broken/libortcrypt_broken_deaf.so", "it took the read callback and did not use it", 0},
         {"broken/libortcrypt_broken_mute.so", "it does not advertise the EPContext callbacks", 0},
         {"broken/libortcrypt_broken_crash.so", "it crashed (SIGABRT, step compile)", 0},
         {"broken/libortcrypt_broken_hang.so", "it did not come to an end (step compile)", 3000},

@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -124,8 +128,30 @@ static int echo(void)
     return write(OC_WATCH_OUTPUT, text, (size_t)len) == len ? 3 : 9;
 }
 
+/* As on a kernel that lacks these calls. Arguments end with -1. */
+static void lose(const int *calls)
+{
+    struct sock_filter code[16] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    unsigned short count = 1;
+    for (; *calls >= 0; calls++) {
+        code[count++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)*calls, 0, 1);
+        code[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS);
+    }
+    code[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    const struct sock_fprog filter = {count, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) != 0) {
+        _exit(9);
+    }
+}
+
 static int program(const char *scenario)
 {
+    if (strcmp(scenario, "older-create") == 0) {
+        lose((const int[]){SYS_seccomp, -1});
+        scenario = "create";
+    } else if (strcmp(scenario, "oldest") == 0) {
+        lose((const int[]){SYS_seccomp, SYS_landlock_create_ruleset, -1});
+    }
     if (!oc_watch_enter()) {
         return OC_WATCH_EXIT_UNHELD;
     }
@@ -261,6 +287,38 @@ static void test_ends(void **state)
     oc_watch_result_free(&result);
 }
 
+/* Landlock alone refuses without telling; without both the program must not go on, and the caller hears that nothing can be watched. */
+static void test_older_kernels(void **state)
+{
+    const char *const env[] = {NULL};
+    const oc_watch_options options = {.program = self, .args = (const char *const[]){"oldest", NULL}, .env = env, .output_max = 10, .timeout_ms = 60000};
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    char *const folder = oc_test_tmpdir();
+
+    (void)state;
+    oc_watch_result result = run("older-create", folder, 60000);
+    assert_int_equal(result.level, OC_WATCH_LANDLOCK);
+    assert_int_equal(result.code, 0); /* refused */
+    assert_int_equal(result.try_count, 0);
+    oc_watch_result_free(&result);
+    assert_int_equal(rmdir(folder), 0);
+    free(folder);
+    oc_test_status(oc_watch_run(&result, &options, &err), ORTCRYPT_E_UNSUPPORTED, &err);
+}
+
+/* A host that ignores SIGCHLD: the kernel throws the exit code away. */
+static void test_no_exit_code(void **state)
+{
+    (void)state;
+    assert_true(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+    oc_watch_result result = run("echo", "/", 60000);
+    assert_true(signal(SIGCHLD, SIG_DFL) != SIG_ERR);
+    assert_int_equal(result.end, OC_WATCH_EXITED);
+    assert_int_equal(result.code, -1);
+    assert_int_equal(result.output.len, 5);
+    oc_watch_result_free(&result);
+}
+
 static void test_not_started(void **state)
 {
     const char *const env[] = {NULL};
@@ -281,6 +339,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tries), cmocka_unit_test(test_allowed),     cmocka_unit_test(test_indirect),
         cmocka_unit_test(test_ends),  cmocka_unit_test(test_not_started),
+        cmocka_unit_test(test_older_kernels), cmocka_unit_test(test_no_exit_code),
     };
     if (argc == 2) {
         return program(argv[1]);
