@@ -109,6 +109,20 @@ static void create_plain(bench *b, const char *path)
     check(b, b->ort->CreateSession(ortcrypt_runtime_env(b->runtime), path, b->options, &b->session), "session");
 }
 
+/* What the plan said of the peak; 0 without a plan. */
+static long long expected_peak(bench *b)
+{
+    char *plan = NULL;
+    long long expected = 0;
+    if (b->opened != NULL) {
+        need(b, ortcrypt_session_plan(b->opened, &plan, &b->err), "plan");
+        const char *at = strstr(plan, "\"expected_peak\":");
+        expected = at != NULL ? atoll(at + strlen("\"expected_peak\":")) : 0;
+        ortcrypt_free(plan, 0);
+    }
+    return expected;
+}
+
 static void finish(bench *b)
 {
     if (b->opened != NULL) {
@@ -153,7 +167,7 @@ int main(int argc, char **argv)
     const double asked = bench_now();
     const uint64_t hash = bench_run(&values, b.ort, b.session);
     const double answered = bench_now();
-    printf("{\"create_s\": %.4f, \"first_s\": %.4f, \"peak\": %lld, \"resident\": %lld, \"hash\": \"%016llx\"}\n", created - start,
+    printf("{\"expected\": %lld, \"create_s\": %.4f, \"first_s\": %.4f, \"peak\": %lld, \"resident\": %lld, \"hash\": \"%016llx\"}\n", expected_peak(&b), created - start,
            answered - asked, bench_memory("VmHWM:") - before, bench_memory("VmRSS:") - before, (unsigned long long)hash);
     finish(&b);
     return 0;

@@ -193,6 +193,11 @@ static ortcrypt_status print_plan(const run_state *run, ortcrypt_error *err)
         cli_print_row(9, "variant", "%s (%s, from the %s)", cli_json_string(plan, "variant"), cli_json_string(plan, "kind"),
                       cli_json_string(plan, "from"));
     }
+    if (plan != NULL) {
+        char size[24];
+        cli_size_text(size, (uint64_t)json_integer_value(json_object_get(plan, "expected_peak")));
+        cli_print_row(9, "memory", "%s expected at most while loading, an execution provider's own not counted", size);
+    }
     json_array_foreach(json_object_get(plan, "assets"), index, asset) {
         char size[24];
         cli_size_text(size, (uint64_t)json_integer_value(json_object_get(asset, "bytes")));

@@ -63,7 +63,10 @@ ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_session_open(ortcrypt_se
 /* The OrtSession inside; owned by `session`, never released by the caller. */
 ORTCRYPT_API OrtSession *ortcrypt_session_ort(const ortcrypt_session *session);
 
-/* How each asset reached ORT (route, bytes, why) as one JSON object (ortcrypt_free(json, 0)). */
+/*
+ * How each asset reached ORT (route, bytes, why), and the bytes that loading was expected to need at most at a time
+ * ("expected_peak": ours and ONNX Runtime's, not an execution provider's own), as one JSON object (ortcrypt_free(json, 0)).
+ */
 ORTCRYPT_API ORTCRYPT_MUST_USE ortcrypt_status ortcrypt_session_plan(const ortcrypt_session *session, char **json,
                                                                      ortcrypt_error *err);
 

@@ -29,6 +29,19 @@ static uint64_t files_len(const oc_supply *supply)
     return oc_supply_len(supply) - supply->model->size;
 }
 
+static uint64_t blobs_len(const ortcrypt_inputs *inputs)
+{
+    const oc_manifest *const manifest = oc_bundle_manifest(inputs->bundle);
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < inputs->variant->part_count; i++) {
+        const oc_part *const part = &inputs->variant->parts[i];
+        const oc_asset *const asset = part->role == OC_ROLE_EP_CONTEXT ? oc_manifest_find_asset(manifest, part->asset) : NULL;
+        sum += asset != NULL ? asset->size : 0; /* below 2^53 each */
+    }
+    return sum;
+}
+
 static oc_load_facts find_facts(const ortcrypt_inputs *inputs, const oc_load_wish *wish)
 {
     const oc_supply *const supply = inputs->supply;
@@ -45,7 +58,9 @@ static oc_load_facts find_facts(const ortcrypt_inputs *inputs, const oc_load_wis
                            .model_len = supply->model->size,
                            .files = supply->file_count != 0,
                            .files_len = files_len(supply),
-                           .largest_len = oc_supply_largest(supply)};
+                           .largest_len = oc_supply_largest(supply, true),
+                           .largest_embedded_len = oc_supply_largest(supply, false),
+                           .blobs_len = blobs_len(inputs)};
 }
 
 /*
@@ -91,6 +106,7 @@ ortcrypt_status oc_load_files(ortcrypt_inputs *inputs, const oc_load_wish *wish,
     oc_supply *const supply = inputs->supply;
     const oc_load_ways *const ways = &inputs->ways;
     ortcrypt_status st = decide(inputs, wish, options, err);
+    inputs->plan.peak_len = ways->peak_len;
 
     if (st != ORTCRYPT_OK || ways->files == OC_FILES_NONE) {
         return st;

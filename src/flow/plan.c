@@ -28,8 +28,8 @@ ortcrypt_status oc_load_plan_print(const oc_load_plan *plan, const oc_variant *v
             list, json_pack("{s:s, s:s, s:I, s:s, s:s, s:b}", "role", oc_role_text(e->role), "name", e->name, "bytes",
                             (json_int_t)e->len, "route", e->route, "why", e->why, "resident", e->resident));
     }
-    json_t *const all = json_pack("{s:s, s:s, s:s, s:s, s:o}", "variant", variant->id, "kind", variant->kind, "from", from, "ep",
-                                  ep, "assets", list);
+    json_t *const all = json_pack("{s:s, s:s, s:s, s:s, s:I, s:o}", "variant", variant->id, "kind", variant->kind, "from", from, "ep",
+                                  ep, "expected_peak", (json_int_t)plan->peak_len, "assets", list);
     char *const text = all != NULL ? json_dumps(all, JSON_COMPACT) : NULL;
     json_decref(all);
     if (text == NULL) {
@@ -42,5 +42,5 @@ ortcrypt_status oc_load_plan_print(const oc_load_plan *plan, const oc_variant *v
 void oc_load_plan_free(oc_load_plan *plan)
 {
     free(plan->entries);
-    *plan = (oc_load_plan){NULL, 0};
+    *plan = (oc_load_plan){NULL, 0, 0};
 }

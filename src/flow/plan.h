@@ -16,10 +16,11 @@ typedef struct oc_load_entry {
 typedef struct oc_load_plan {
     oc_load_entry *entries;
     size_t count;
+    uint64_t peak_len; /* bytes that loading was expected to need at most at a time; 0: nobody said */
 } oc_load_plan;
 
 ortcrypt_status oc_load_plan_add(oc_load_plan *plan, oc_load_entry entry, ortcrypt_error *err);
-/* {"variant", "kind", "from", "ep", "assets": [{"role","name","bytes","route","why","resident"}]} in *json (ortcrypt_free). */
+/* {"variant", "kind", "from", "ep", "expected_peak", "assets": [{"role","name","bytes","route","why","resident"}]} in *json (ortcrypt_free). */
 ortcrypt_status oc_load_plan_print(const oc_load_plan *plan, const oc_variant *variant, const char *from, const char *ep,
                                    char **json, ortcrypt_error *err);
 void oc_load_plan_free(oc_load_plan *plan);

@@ -7,6 +7,8 @@
 #define WINDOW_LEN ((uint64_t)4 << 20)  /* at least; and the largest tensor, which ORT goes through many times to pack it */
 #define EP_REFERENCE "OrtcryptReference"
 
+#define BASE_LEN ((uint64_t)12 << 20)   /* threads, keys, ORT's session without its weights: measured */
+
 /* "lazy" asked for what cannot be had: the reason why, which goes before all others. */
 static const char *why_not_lazy(const oc_load_facts *f)
 {
@@ -110,6 +112,41 @@ static void decide_model(oc_load_ways *out, const oc_load_facts *f)
     }
 }
 
+/* ORT's copy of weights: with a tensor twice while it is copied, and once more while it is packed. */
+static uint64_t copied_len(const oc_load_facts *f, uint64_t len, uint64_t largest_len)
+{
+    return len + largest_len * (f->prepacking ? 2 : 1);
+}
+
+static uint64_t files_peak(const oc_load_ways *ways, const oc_load_facts *f)
+{
+    const bool packed = f->prepacking && f->ep == NULL;
+
+    switch (ways->files) {
+    case OC_FILES_EAGER_DIRECT:
+        return packed ? 2 * f->files_len : f->files_len;
+    case OC_FILES_PAGED_DIRECT: /* the packed weights, and the window */
+        return f->files_len + ways->window_len + OC_AHEAD_LEN;
+    case OC_FILES_LAZY_DIRECT:
+        return f->files_len;
+    case OC_FILES_EAGER_COPY:
+        return f->files_len + copied_len(f, f->files_len, f->largest_len);
+    case OC_FILES_PAGED_COPY:
+        return copied_len(f, f->files_len, f->largest_len) + ways->window_len + OC_AHEAD_LEN;
+    case OC_FILES_PUT_BACK:
+        return copied_len(f, f->files_len, f->largest_len) + OC_COPY_WINDOW_LEN + OC_AHEAD_LEN;
+    default:
+        return 0;
+    }
+}
+
+static uint64_t model_peak(const oc_load_ways *ways, const oc_load_facts *f)
+{
+    const uint64_t copied = copied_len(f, f->model_len, f->largest_embedded_len);
+
+    return ways->model == OC_MODEL_ARRAY ? f->model_len + copied : copied + OC_COPY_WINDOW_LEN + OC_AHEAD_LEN;
+}
+
 void oc_load_decide(oc_load_ways *out, const oc_load_facts *facts)
 {
     memset(out, 0, sizeof(*out));
@@ -120,6 +157,7 @@ void oc_load_decide(oc_load_ways *out, const oc_load_facts *facts)
     } else {
         out->window_len = OC_COPY_WINDOW_LEN;
     }
+    out->peak_len = files_peak(out, facts) + model_peak(out, facts) + facts->blobs_len + BASE_LEN;
 }
 
 const char *oc_file_way_text(oc_file_way way)

@@ -41,6 +41,8 @@ typedef struct oc_load_facts {
     bool files;           /* there are external files, perhaps empty ones */
     uint64_t files_len;
     uint64_t largest_len; /* of the external tensors */
+    uint64_t largest_embedded_len;
+    uint64_t blobs_len;   /* EPContext data outside the model, decrypted into the EP's buffers */
 } oc_load_facts;
 
 typedef struct oc_load_ways {
@@ -49,7 +51,7 @@ typedef struct oc_load_ways {
     oc_model_way model;
     const char *model_why; /* constant */
     size_t window_len;     /* of the files, bytes */
-    uint64_t peak_len;     /* bytes that loading is expected to need at most at a time, ORT's own included */
+    uint64_t peak_len;     /* bytes that loading is expected to need at most at a time, ORT's included, an EP's own not */
 } oc_load_ways;
 
 /* From 1.31 on ORT can use the buffers of files in place; before, it copies and does not know the entry. */

@@ -64,7 +64,7 @@ ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *r
 ortcrypt_status oc_supply_add_tensors(oc_supply *supply, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
                                       ortcrypt_error *err);
 bool oc_supply_plain_types(const oc_supply *supply);
-uint64_t oc_supply_largest(const oc_supply *supply); /* bytes of the largest external tensor */
+uint64_t oc_supply_largest(const oc_supply *supply, bool external); /* bytes of the largest such tensor */
 /*
  * Every external tensor begins at a multiple of its element size. Used in place, others would reach kernels as misaligned pointers:
  * ORT does that with the plaintext file too, and it works until a compiler vectorizes a loop for aligned elements. So they are copied.

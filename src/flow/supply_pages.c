@@ -77,13 +77,14 @@ bool oc_supply_plain_types(const oc_supply *supply)
     return true;
 }
 
-uint64_t oc_supply_largest(const oc_supply *supply)
+uint64_t oc_supply_largest(const oc_supply *supply, bool external)
 {
     uint64_t largest = 0;
 
     for (size_t i = 0; i < supply->onnx->tensor_count; i++) {
         const oc_onnx_tensor *const tensor = &supply->onnx->tensors[i];
-        largest = tensor->external && tensor->length > largest ? tensor->length : largest;
+        const uint64_t len = !external ? tensor->raw_len : tensor->external ? tensor->length : 0;
+        largest = len > largest ? len : largest;
     }
     return largest;
 }

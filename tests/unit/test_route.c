@@ -98,6 +98,27 @@ static void lazy_says_why_not(void **state)
     check(&facts, OC_FILES_PAGED_COPY, OC_MODEL_ARRAY, "not lazy: this runtime");
 }
 
+/* Each term once: what is measured against it is in cli/peaks.bats. */
+static void the_expected_peak(void **state)
+{
+    (void)state;
+    oc_load_ways ways;
+    oc_load_facts facts = big_external();
+    facts.model_len = 0;
+    oc_load_decide(&ways, &facts);
+    assert_int_equal(ways.peak_len, (512 + 16 + 2 + 12) * MIB); /* packed weights, window, ahead, base */
+    facts.prepacking = false;
+    oc_load_decide(&ways, &facts);
+    assert_int_equal(ways.peak_len, (512 + 12) * MIB);
+    facts.in_place = false;
+    oc_load_decide(&ways, &facts);
+    assert_int_equal(ways.peak_len, (512 + 16 + 2 + 2 + 12) * MIB);
+    facts.prepacking = true;
+    facts.blobs_len = 7 * MIB;
+    oc_load_decide(&ways, &facts);
+    assert_int_equal(ways.peak_len, (512 + 32 + 2 + 2 + 12 + 7) * MIB);
+}
+
 static void embedded_weights(void **state)
 {
     (void)state;
@@ -126,6 +147,7 @@ int main(void)
         cmocka_unit_test(buffers_copied),
         cmocka_unit_test(lazy_says_why_not),
         cmocka_unit_test(embedded_weights),
+        cmocka_unit_test(the_expected_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
