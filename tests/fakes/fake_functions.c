@@ -69,16 +69,6 @@ static void ORT_API_CALL release_session_options(OrtSessionOptions *options) NO_
     release(options);
 }
 
-/* No entry is there. */
-static OrtStatus *ORT_API_CALL has_entry(const OrtSessionOptions *options, const char *key, int *present) NO_EXCEPTION
-{
-    (void)options;
-    (void)key;
-    NOTE(HasSessionConfigEntry);
-    *present = 0;
-    return NULL;
-}
-
 static OrtStatus *ORT_API_CALL create_env(OrtLoggingFunction log, void *param, OrtLoggingLevel level, const char *name, OrtEnv **env) NO_EXCEPTION
 {
     (void)param;
@@ -133,7 +123,6 @@ void fake_put_functions(fake_function *slots, fake_table table, unsigned minor)
         api->ReleaseStatus = release_status;
         api->CreateSessionOptions = create_session_options;
         api->ReleaseSessionOptions = release_session_options;
-        api->HasSessionConfigEntry = has_entry;
         api->CreateEnvWithCustomLogger = create_env;
         api->ReleaseEnv = release_env;
         api->GetCompileApi = get_compile_api;
@@ -142,6 +131,7 @@ void fake_put_functions(fake_function *slots, fake_table table, unsigned minor)
         if (minor >= FIRST_INTEROP) {
             api->GetInteropApi = get_interop_api;
         }
+        fake_put_entries(api);
         fake_put_eps(api);
     }
     fake_put_callbacks(slots, table, minor);

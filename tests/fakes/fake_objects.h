@@ -21,7 +21,11 @@ typedef struct fake_callback {
     size_t max_len;
 } fake_callback;
 
+enum { ENTRIES_MAX = 4, ENTRY_SIZE = 64 };
+
 struct OrtSessionOptions {
+    char keys[ENTRIES_MAX][ENTRY_SIZE]; /* "": none */
+    char values[ENTRIES_MAX][ENTRY_SIZE];
     fake_callback callback;
     const void *source;
     size_t source_len;
@@ -34,7 +38,8 @@ struct OrtEpContextConfig {
 /* A new error; counted in fake_ort.live. */
 OrtStatus *fake_error(OrtErrorCode code, const char *message);
 
-/* fake_eps.c and fake_callbacks.c: their part of fake_put_functions. */
+/* fake_eps.c, fake_entries.c and fake_callbacks.c: their part of fake_put_functions. */
+void fake_put_entries(OrtApi *api);
 void fake_put_eps(OrtApi *api);
 void fake_put_callbacks(fake_function *slots, fake_table table, unsigned minor);
 

@@ -10,6 +10,7 @@
 #ifndef FAKE_ORT_H
 #define FAKE_ORT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -55,11 +56,11 @@ enum { FAKE_SLOT_MAX = 512, FAKE_VERSION_MAX = 64 };
 typedef struct fake_control {
     const char *version; /* any bytes, or NULL */
     fake_fault fault;
-    bool called[FAKE_TABLE_COUNT][FAKE_SLOT_MAX]; /* by index */
-    bool by_name[6];                              /* GetExperimentalFunction was asked for that function, in the seed's order */
-    bool asked[FAKE_VERSION_MAX];                 /* GetApi was asked for that version */
-    bool asked_beyond;                            /* ... and for one that this runtime has not */
-    size_t live;                                  /* options, configurations, environments and errors not yet released */
+    atomic_bool called[FAKE_TABLE_COUNT][FAKE_SLOT_MAX]; /* by index */
+    atomic_bool by_name[6];                              /* GetExperimentalFunction was asked for that function, in the seed's order */
+    atomic_bool asked[FAKE_VERSION_MAX];                 /* GetApi was asked for that version */
+    atomic_bool asked_beyond;                            /* ... and for one that this runtime has not */
+    atomic_size_t live;                              /* options, configurations, environments and errors not yet released */
     size_t libraries;                             /* registered EP libraries */
 } fake_control;
 
