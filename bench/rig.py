@@ -23,8 +23,10 @@ WORKLOADS = {
     "embedded": ("embedded", 1, ("seed", "ortcrypt", "split", "split lazy")),
     "minilm": ("minilm", 0, ("seed", "ortcrypt", "split")),
     "epcontext": ("epcontext", 1, ("ortcrypt",)),
+    "external wide": ("external", 1, ("seed", "ortcrypt")),
     "external x4": ("external", 4, ("seed", "ortcrypt", "lazy")),
 }
+NARROW, WIDE = 2048, 4096  # of a layer: 16 and 64 MiB of weights
 MINILM_INPUTS = ["input_ids=1x64", "attention_mask=1x64", "token_type_ids=1x64"]
 
 
@@ -133,11 +135,13 @@ class Rig:
         if kind == "epcontext":
             return os.path.join(self.make("epcontext", self.compile_plain), "model.onnx")
 
+        width = WIDE if workload == "external wide" else NARROW
+
         def build(folder):
             os.makedirs(folder)
             run([sys.executable, os.path.join(ROOT, "tests", "models", "make_models.py"), "--big", str(self.mib * share), "--kind", kind,
-                 os.path.join(folder, "model.onnx")])
-        return os.path.join(self.make(f"{kind}-{share}", build), "model.onnx")
+                 "--width", str(width), os.path.join(folder, "model.onnx")])
+        return os.path.join(self.make(f"{kind}-{share}" + ("-wide" if width == WIDE else ""), build), "model.onnx")
 
     def compile_plain(self, folder):
         os.makedirs(folder)

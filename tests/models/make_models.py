@@ -68,7 +68,7 @@ import zipfile
 import graphs
 import numpy as np
 import onnx
-from big_model import big_model
+from big_model import WIDTH, big_model
 from graphs import dice, floats, info, model, tensor
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
@@ -328,11 +328,12 @@ def main():
     parser.add_argument("--check", action="store_true", help="run what is there with onnxruntime instead")
     parser.add_argument("--big", type=int, metavar="MIB", help="one model with that much weight")
     parser.add_argument("--kind", choices=("embedded", "external"), default="external")
+    parser.add_argument("--width", type=int, default=WIDTH, help="with --big: of a layer, whose weights are width x width floats")
     options = parser.parse_args()
     if options.check:
         sys.exit(1 if check(options.out) else 0)
     if options.big is not None:
-        big_model(options.out, options.big, options.kind)
+        big_model(options.out, options.big, options.kind, options.width)
         return
     os.makedirs(options.out, exist_ok=True)
     writer = Writer(options.out)
