@@ -8,7 +8,7 @@
 
 #include "cli.h"
 
-/* Closes inherited descriptors above 2 and enters, as --no-sandbox and --require-sandbox say; notes say what is not held. */
+/* Closes descriptors above 2 (but for those that options name as files and that can only be read) and enters, as --no-sandbox and --require-sandbox say; notes say what is not held. */
 ortcrypt_status cli_sandbox_enter(const cli_context *context, ortcrypt_error *err);
 
 #endif

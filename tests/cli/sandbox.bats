@@ -214,6 +214,15 @@ as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
     [ ! -s "$SLY_ROOM/inherited" ]
 }
 
+@test "descriptors that options name as files can be read, those that can be written are closed" {
+    make_bundle b
+    "$PYTHON" -c 'import numpy; numpy.save("a.npy", numpy.ones((1, 4), "f4"))'
+    ortcrypt run b -i "$KEY" --random 1 --compare <(cat "$F/m/add.onnx") --input a=/dev/fd/7 --input b=/proc/self/fd/8 7<a.npy 8<a.npy |
+        grep -q 'values from 2 to 2'
+    run --separate-stderr "$ORTCRYPT" run b -i "$KEY" --random 1 --input a=/dev/fd/7 7<>a.npy
+    check_failed 6 '/dev/fd/7: No such file'
+}
+
 @test "the options exclude each other, and eps has them too" {
     make_bundle b
     fails 2 'no-sandbox excludes --require-sandbox' run b -i "$KEY" --random 1 --no-sandbox --require-sandbox

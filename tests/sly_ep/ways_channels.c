@@ -1,5 +1,6 @@
 /* sly_ep/ways_channels.c: ways to other processes: sockets, their memory and descriptors, what the kernel keeps; and what must stay. */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
@@ -244,6 +245,35 @@ static int other_numbering(const sly *s)
 #endif
 }
 
+static bool is_unfiltered(const char *thread)
+{
+    char text[4096] = "";
+    char path[300];
+    (void)snprintf(path, sizeof path, "/proc/self/task/%s/status", thread);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        text[0] = read(fd, text, sizeof text - 1) > 0 ? text[0] : '\0';
+        close(fd);
+    }
+    return strstr(text, "\nSeccomp:\t0\n") != NULL;
+}
+
+/* One thread is outside, ortcrypt's own that writes its files. Any other would be a way out. */
+static int second_thread_outside(const sly *s)
+{
+    unsigned outside = 0;
+    DIR *const listing = opendir("/proc/self/task");
+    const struct dirent *entry;
+    (void)s;
+    while (listing != NULL && (entry = readdir(listing)) != NULL) {
+        outside += entry->d_name[0] != '.' && is_unfiltered(entry->d_name) ? 1 : 0;
+    }
+    if (listing != NULL) {
+        closedir(listing);
+    }
+    return outside > 1 ? SLY_THROUGH : SLY_HELD;
+}
+
 /* What must work in the sandbox too: names begin with "keeps-". */
 static int keeps_memfd(const sly *s)
 {
@@ -293,6 +323,6 @@ const sly_way SLY_CHANNELS[] = {
     {"traced", traced}, {"memory-of-process", memory_of_process}, {"memory-by-file", memory_by_file},
     {"descriptor-taken", descriptor_taken}, {"descriptor-reopened", descriptor_reopened}, {"signal", signalled},
     {"system-v-memory", system_v_memory}, {"system-v-queue", system_v_queue}, {"posix-queue", posix_queue}, {"kernel-key", kernel_key},
-    {"io-uring", io_uring}, {"other-numbering", other_numbering}, {"keeps-memfd", keeps_memfd},
+    {"io-uring", io_uring}, {"other-numbering", other_numbering}, {"second-thread-outside", second_thread_outside}, {"keeps-memfd", keeps_memfd},
     {"keeps-shared-memory", keeps_shared_memory}, {"keeps-pair", keeps_pair}, {"keeps-null", keeps_null},
     {"keeps-userfaultfd", keeps_userfaultfd}, {0}};
