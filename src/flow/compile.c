@@ -103,7 +103,15 @@ static ortcrypt_status explain(const ortcrypt_output *output, const ortcrypt_err
     return failure->status;
 }
 
-static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *options, const oc_region *model, size_t model_len,
+/* What CompileModel is given. */
+typedef struct source_model {
+    const void *data;
+    size_t len;
+    oc_region region;      /* whole, or: */
+    oc_asset_pages *pages; /* decrypted as ORT parses it */
+} source_model;
+
+static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *options, const source_model *model,
                            ortcrypt_error *err)
 {
     const OrtCompileApi *const c = oc_runtime_compile_api(output->runtime);
@@ -114,7 +122,7 @@ static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *opt
     ortcrypt_status st = oc_ort_check(
         output->runtime, c->CreateModelCompilationOptionsFromSessionOptions(env, options, &compile), err, "compile options");
     if (st == ORTCRYPT_OK) {
-        st = oc_ort_check(output->runtime, c->ModelCompilationOptions_SetInputModelFromBuffer(compile, model->data, model_len),
+        st = oc_ort_check(output->runtime, c->ModelCompilationOptions_SetInputModelFromBuffer(compile, model->data, model->len),
                           err, "compile options");
     }
     if (st == ORTCRYPT_OK) {
@@ -143,15 +151,60 @@ static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *opt
     return st;
 }
 
+/*
+ * Weights and model by the ways of loading (route.h): the EP gets buffers that are filled, or ORT's copies. A weightless variant's EP
+ * keeps the model, so that one is whole.
+ */
+static ortcrypt_status give_source(ortcrypt_output *output, OrtSessionOptions *options, source_model *model, ortcrypt_error *err)
+{
+    const ortcrypt_compile_options *const o = &output->options;
+    oc_load_facts facts = oc_load_facts_of(output->source, output->runtime, output->ep);
+    oc_load_ways ways;
+
+    facts.fits = false; /* CompileModel takes no pipe, so nothing is won by putting weights back */
+    facts.proc = false;
+    oc_load_decide(&ways, &facts);
+    ortcrypt_status st = oc_load_give(output->source, &ways, output->runtime, options, o->monitor, err);
+    if (st == ORTCRYPT_OK && ways.model == OC_MODEL_PAGED && !o->weightless) {
+        st = oc_supply_model_pages(&model->pages, output->source, err);
+        model->data = st == ORTCRYPT_OK ? oc_asset_pages_data(model->pages, 0) : NULL;
+        model->len = (size_t)output->source->model->size;
+    } else if (st == ORTCRYPT_OK) {
+        st = oc_supply_model(output->source, &model->region, &model->len, o->monitor, err);
+        model->data = model->region.data;
+    }
+    if (st == ORTCRYPT_OK && o->weightless) { /* so that the EP sees which weights it will find there */
+        st = oc_ort_check(output->runtime,
+                          ortcrypt_runtime_api(output->runtime)->SessionOptionsSetWeightlessSourceModelBuffer(options, model->data, model->len),
+                          err, "the source model");
+    }
+    return st;
+}
+
+/* Compiled or not: a source that is not authentic is the reason for whatever ORT and the EP made of it. */
+static ortcrypt_status settle_source(ortcrypt_output *output, source_model *model, ortcrypt_status st, ortcrypt_error *err)
+{
+    ortcrypt_error failure = ORTCRYPT_ERROR_INIT;
+    ortcrypt_status settled = oc_supply_settle(output->source, st == ORTCRYPT_OK, &failure);
+
+    if (settled == ORTCRYPT_OK && model->pages != NULL) {
+        settled = oc_asset_pages_settle(model->pages, st == ORTCRYPT_OK, &failure);
+    }
+    oc_asset_pages_close(model->pages);
+    oc_region_free(&model->region);
+    oc_supply_drop_files(output->source);
+    if (settled != ORTCRYPT_OK && err != NULL) {
+        *err = failure;
+    }
+    return settled != ORTCRYPT_OK ? settled : st;
+}
+
 /* The seed lets go of the initializers before CompileModel; ORT reads them during it, so they stay until it returned. */
 ortcrypt_status oc_output_compile(ortcrypt_output *output, ortcrypt_error *err)
 {
     const ortcrypt_compile_options *const o = &output->options;
-    const OrtApi *const api = ortcrypt_runtime_api(output->runtime);
     OrtSessionOptions *options = NULL;
-    oc_region model = {0};
-    size_t model_len = 0;
-    bool direct = false;
+    source_model model = {NULL, 0, {0}, NULL};
 
     ortcrypt_status st = check_embed(output, err);
     if (st == ORTCRYPT_OK) {
@@ -168,26 +221,14 @@ ortcrypt_status oc_output_compile(ortcrypt_output *output, ortcrypt_error *err)
                                   output->ep_option_count, err);
     }
     if (st == ORTCRYPT_OK) {
-        st = oc_supply_load(output->source, o->monitor, err);
+        st = give_source(output, options, &model, err);
     }
     if (st == ORTCRYPT_OK) {
-        direct = oc_runtime_has(output->runtime, OC_DIRECT_ENTRY) && oc_supply_aligned(output->source);
-        st = oc_supply_add(output->source, output->runtime, options, direct, err);
+        st = run(output, options, &model, err);
     }
-    if (st == ORTCRYPT_OK) {
-        st = oc_supply_model(output->source, &model, &model_len, o->monitor, err);
-    }
-    if (st == ORTCRYPT_OK && o->weightless) { /* so that the EP sees which weights it will find there */
-        st = oc_ort_check(output->runtime, api->SessionOptionsSetWeightlessSourceModelBuffer(options, model.data, model_len), err,
-                          "the source model");
-    }
-    if (st == ORTCRYPT_OK) {
-        st = run(output, options, &model, model_len, err);
-    }
-    oc_region_free(&model);
-    oc_supply_drop_files(output->source);
+    st = settle_source(output, &model, st, err);
     if (options != NULL) {
-        api->ReleaseSessionOptions(options);
+        ortcrypt_runtime_api(output->runtime)->ReleaseSessionOptions(options);
     }
     return st;
 }

@@ -123,6 +123,9 @@ ortcrypt_status oc_inputs_settle(ortcrypt_inputs *inputs, bool created, ortcrypt
 /* load.c: decides (inputs->ways) and names the files to the options; what the plan says of the model and of the other parts. */
 ortcrypt_status oc_load_files(ortcrypt_inputs *inputs, const oc_load_wish *wish, OrtSessionOptions *options,
                               const ortcrypt_monitor *monitor, ortcrypt_error *err);
+oc_load_facts oc_load_facts_of(const oc_supply *supply, const ortcrypt_runtime *runtime, const char *ep); /* without wishes */
+ortcrypt_status oc_load_give(oc_supply *supply, const oc_load_ways *ways, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
+                             const ortcrypt_monitor *monitor, ortcrypt_error *err); /* loads the files that way and names them */
 ortcrypt_status oc_load_plan_model(ortcrypt_inputs *inputs, uint64_t len, ortcrypt_error *err);
 ortcrypt_status oc_load_plan_parts(ortcrypt_inputs *inputs, ortcrypt_error *err);
 /* What ortcrypt_read_named does, on inputs that are open. */

@@ -29,26 +29,23 @@ static uint64_t files_len(const oc_supply *supply)
     return oc_supply_len(supply) - supply->model->size;
 }
 
-static uint64_t blobs_len(const ortcrypt_inputs *inputs)
+static uint64_t blobs_len(const oc_supply *supply)
 {
-    const oc_manifest *const manifest = oc_bundle_manifest(inputs->bundle);
+    const oc_manifest *const manifest = oc_bundle_manifest(supply->bundle);
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < inputs->variant->part_count; i++) {
-        const oc_part *const part = &inputs->variant->parts[i];
+    for (size_t i = 0; i < supply->variant->part_count; i++) {
+        const oc_part *const part = &supply->variant->parts[i];
         const oc_asset *const asset = part->role == OC_ROLE_EP_CONTEXT ? oc_manifest_find_asset(manifest, part->asset) : NULL;
         sum += asset != NULL ? asset->size : 0; /* below 2^53 each */
     }
     return sum;
 }
 
-static oc_load_facts find_facts(const ortcrypt_inputs *inputs, const oc_load_wish *wish)
+oc_load_facts oc_load_facts_of(const oc_supply *supply, const ortcrypt_runtime *runtime, const char *ep)
 {
-    const oc_supply *const supply = inputs->supply;
-
-    return (oc_load_facts){.in_place = oc_runtime_has(inputs->runtime, OC_DIRECT_ENTRY),
-                           .ep = wish->ep,
-                           .lazy = wish->lazy,
+    return (oc_load_facts){.in_place = oc_runtime_has(runtime, OC_DIRECT_ENTRY),
+                           .ep = ep,
                            .aligned = oc_supply_aligned(supply),
                            .plain_types = oc_supply_plain_types(supply),
                            .relocated = supply->edit_count != 0,
@@ -60,7 +57,7 @@ static oc_load_facts find_facts(const ortcrypt_inputs *inputs, const oc_load_wis
                            .files_len = files_len(supply),
                            .largest_len = oc_supply_largest(supply, true),
                            .largest_embedded_len = oc_supply_largest(supply, false),
-                           .blobs_len = blobs_len(inputs)};
+                           .blobs_len = blobs_len(supply)};
 }
 
 /*
@@ -79,9 +76,10 @@ static void decide_own(oc_load_ways *ways, const oc_load_facts *facts)
 
 static ortcrypt_status decide(ortcrypt_inputs *inputs, const oc_load_wish *wish, OrtSessionOptions *options, ortcrypt_error *err)
 {
-    oc_load_facts facts = find_facts(inputs, wish);
+    oc_load_facts facts = oc_load_facts_of(inputs->supply, inputs->runtime, wish->ep);
     bool set = false;
 
+    facts.lazy = wish->lazy;
     if (wish->own) {
         decide_own(&inputs->ways, &facts);
         return ORTCRYPT_OK;
@@ -103,16 +101,20 @@ static ortcrypt_status decide(ortcrypt_inputs *inputs, const oc_load_wish *wish,
 ortcrypt_status oc_load_files(ortcrypt_inputs *inputs, const oc_load_wish *wish, OrtSessionOptions *options,
                               const ortcrypt_monitor *monitor, ortcrypt_error *err)
 {
-    oc_supply *const supply = inputs->supply;
-    const oc_load_ways *const ways = &inputs->ways;
-    ortcrypt_status st = decide(inputs, wish, options, err);
-    inputs->plan.peak_len = ways->peak_len;
+    const ortcrypt_status st = decide(inputs, wish, options, err);
 
-    if (st != ORTCRYPT_OK || ways->files == OC_FILES_NONE) {
-        return st;
-    }
+    inputs->plan.peak_len = inputs->ways.peak_len;
+    return st == ORTCRYPT_OK ? oc_load_give(inputs->supply, &inputs->ways, inputs->runtime, options, monitor, err) : st;
+}
+
+ortcrypt_status oc_load_give(oc_supply *supply, const oc_load_ways *ways, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
+                             const ortcrypt_monitor *monitor, ortcrypt_error *err)
+{
+    ortcrypt_status st = ORTCRYPT_OK;
     const size_t window_len = ways->files == OC_FILES_LAZY_DIRECT ? 0 : ways->window_len;
     switch (ways->files) {
+    case OC_FILES_NONE:
+        return ORTCRYPT_OK;
     case OC_FILES_PUT_BACK:
         return oc_supply_put_back(supply, err);
     case OC_FILES_LAZY_DIRECT:
@@ -126,8 +128,8 @@ ortcrypt_status oc_load_files(ortcrypt_inputs *inputs, const oc_load_wish *wish,
     }
     if (st == ORTCRYPT_OK) {
         st = ways->files == OC_FILES_PAGED_COPY
-                 ? oc_supply_add_tensors(supply, inputs->runtime, options, err)
-                 : oc_supply_add(supply, inputs->runtime, options, oc_file_way_resident(ways->files), err);
+                 ? oc_supply_add_tensors(supply, runtime, options, err)
+                 : oc_supply_add(supply, runtime, options, oc_file_way_resident(ways->files), err);
     }
     return st;
 }

@@ -53,8 +53,6 @@ static void decide_copy(oc_load_ways *out, const oc_load_facts *f)
     if (f->files_len < PAGED_FROM) {
         out->files_why = f->aligned ? "small enough to be held twice while the session is created"
                                     : "a tensor does not begin at a multiple of its element size, so the buffers are copied";
-    } else if (f->ep != NULL) {
-        out->files_why = "copied while the session is created; the execution provider gets no memory that is not filled yet";
     } else if (f->pages && f->plain_types) {
         out->files = OC_FILES_PAGED_COPY;
         out->files_why = "copied while the session is created, so they are decrypted as they are read";

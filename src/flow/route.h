@@ -3,7 +3,7 @@
  *
  * Only ways that are proven for folded weights, at every optimization level, on every runtime, are here: AddInitializer is not
  * (the optimizer reads the stub in the model). Only the CPU EP gets memory that is not filled yet: others may hand it to a system
- * call or a device.
+ * call or a device. What ORT copies is filled: then any EP gets ORT's copy.
  */
 #ifndef OC_FLOW_ROUTE_H
 #define OC_FLOW_ROUTE_H

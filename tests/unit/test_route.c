@@ -66,8 +66,8 @@ static void buffers_copied(void **state)
     check(&facts, OC_FILES_EAGER_COPY, OC_MODEL_ARRAY, "held twice");
     facts = big_external();
     facts.in_place = false;
-    facts.ep = "Other";
-    check(&facts, OC_FILES_EAGER_COPY, OC_MODEL_ARRAY, "not filled yet");
+    facts.ep = "Other"; /* it gets ORT's copy */
+    check(&facts, OC_FILES_PAGED_COPY, OC_MODEL_ARRAY, "copied");
     facts.files_len = MIB;
     check(&facts, OC_FILES_EAGER_COPY, OC_MODEL_ARRAY, "small");
 }
