@@ -49,6 +49,7 @@ typedef enum cli_option_id {
     OPT_BUNDLE_ID,
     OPT_MIN_SEQUENCE,
     OPT_ORT,
+    OPT_BRIDGE,
     OPT_NO_SANDBOX,
     OPT_REQUIRE_SANDBOX,
     OPT_EP,

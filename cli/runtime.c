@@ -75,7 +75,8 @@ ortcrypt_status cli_runtime_open(ortcrypt_runtime **runtime, const cli_context *
     const ortcrypt_runtime_options options = {.struct_size = sizeof options,
                                               /* ORT's errors come back to us as sentences: its own lines only when asked for */
                                               .log_level = (verbose ? ORT_LOGGING_LEVEL_WARNING : ORT_LOGGING_LEVEL_FATAL) + 1,
-                                              .monitor = &context->monitor};
+                                              .monitor = &context->monitor,
+                                              .bridge = cli_args_value(context->args, OPT_BRIDGE)};
     const char *library = cli_args_value(context->args, OPT_ORT);
     char path[PATH_MAX];
     if (library == NULL) {

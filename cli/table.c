@@ -145,6 +145,9 @@ const cli_option CLI_OPTIONS[] = {
     /* everywhere */
     {OPT_ORT, "ort", 0, VALUE_FILE, "LIBRARY", NULL, false, ORT, CLI_WITH_ORT | CLI_CHECK_EP,
      "The ONNX Runtime library to use (libonnxruntime.so.X). Default: the file that ORTCRYPT_ORT names, else the system's."},
+    {OPT_BRIDGE, "bridge", 0, VALUE_FILE, "LIBRARY", NULL, false, ORT, CLI_WITH_ORT,
+     "The bridge to register execution providers behind that do not know this runtime's callbacks (libortcrypt_bridge.so). Default: the "
+     "one beside ortcrypt."},
     {OPT_VERBOSE, "verbose", 'v', VALUE_NONE, NULL, NULL, false, ORT, CLI_WITH_ORT,
      "Show ONNX Runtime's own warnings and errors."},
     {OPT_NO_SANDBOX, "no-sandbox", 0, VALUE_NONE, NULL, NULL, false, SANDBOX, CLI_WITH_ORT,

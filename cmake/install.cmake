@@ -31,7 +31,7 @@ install(FILES "${CMAKE_BINARY_DIR}/ortcrypt.pc" DESTINATION "${CMAKE_INSTALL_LIB
 install(TARGETS ortcrypt RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(TARGETS ortcrypt-probe ortcrypt_witness RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/ortcrypt"
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/ortcrypt")
-install(TARGETS ortcrypt_reference_ep LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/ortcrypt")
+install(TARGETS ortcrypt_reference_ep ortcrypt_bridge LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/ortcrypt")
 if(TARGET generated)
   install(DIRECTORY "${CMAKE_BINARY_DIR}/generated/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
   install(DIRECTORY "${CMAKE_BINARY_DIR}/generated/completion/bash/" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")

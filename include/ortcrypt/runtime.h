@@ -27,9 +27,10 @@ typedef struct ortcrypt_runtime_options {
     size_t struct_size;
     bool accept_telemetry; /* go on although a runtime known to write model metadata to disk may do so */
     int log_level;         /* OrtLoggingLevel + 1 of the OrtEnv made here, 0: errors only; its lines are dropped, never printed */
-    const ortcrypt_monitor *monitor;
+    const ortcrypt_monitor *monitor; /* copied; it hears of the bridge when an EP is registered, until close */
     const char *probe; /* the program ortcrypt-probe, which tries out execution providers; NULL: found beside libortcrypt */
     unsigned probe_timeout_ms; /* for one try; 0: 120000 */
+    const char *bridge; /* libortcrypt_bridge.so (bridge.h); NULL: found beside libortcrypt */
 } ortcrypt_runtime_options;
 
 /*
@@ -59,7 +60,8 @@ ORTCRYPT_API const OrtApi *ortcrypt_runtime_api(const ortcrypt_runtime *runtime)
 ORTCRYPT_API OrtEnv *ortcrypt_runtime_env(const ortcrypt_runtime *runtime);
 
 /*
- * Registers an EP library under `name` (the path is made absolute first: ORT would resolve it against its own folder).
+ * Registers an EP library under `name` (the path is made absolute first: ORT would resolve it against its own folder), behind the
+ * bridge where the EP of that name needs it on this runtime: the monitor's notice says so, and name, devices and options stay the EP's.
  * Registering the same name and path again is allowed and does nothing; so it does where the OrtEnv has the library already.
  * ORTCRYPT_E_UNSUPPORTED when the library serves another ONNX Runtime in this process: it is loaded only once, and most EPs keep what
  * they were given in variables, which the second would take from the first (the reference EP keeps nothing and serves all).

@@ -65,9 +65,15 @@ static bool copy_table(oc_interpose *interpose, oc_table table, unsigned minor)
     return true;
 }
 
+/* The version the runtime's own tables are read in: no newer one is asked for than will be offered. */
+static unsigned present_version(const oc_interpose *interpose)
+{
+    return interpose->minor < interpose->api_version ? interpose->minor : interpose->api_version;
+}
+
 static bool copy_tables(oc_interpose *interpose)
 {
-    const unsigned minor = interpose->minor < OC_INTERPOSE_MINOR_MAX ? interpose->minor : OC_INTERPOSE_MINOR_MAX;
+    const unsigned minor = present_version(interpose);
     const oc_pool_functions *const own = oc_pool_at(interpose->index);
     bool copied = true;
     for (int table = 0; table < OC_TABLE_COUNT && copied; table++) {
@@ -108,7 +114,7 @@ static OrtStatus *read_versions(oc_interpose *interpose, const OrtApi *oldest, c
         return oc_ep_status(oldest, ORT_INVALID_ARGUMENT, "an API version to offer is %d to %d, not %u",
                             (int)OC_EP_FIRST_SUPPORTED, (int)OC_INTERPOSE_MINOR_MAX, interpose->api_version);
     }
-    interpose->real = real->GetApi(interpose->minor < OC_INTERPOSE_MINOR_MAX ? interpose->minor : OC_INTERPOSE_MINOR_MAX);
+    interpose->real = real->GetApi(present_version(interpose));
     return interpose->real != NULL
                ? NULL
                : oc_ep_status(oldest, ORT_NOT_IMPLEMENTED, "ONNX Runtime %.40s does not give its own OrtApi", own);

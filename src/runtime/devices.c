@@ -57,6 +57,22 @@ static bool present(const ortcrypt_runtime *runtime, const char *library)
     return found;
 }
 
+bool oc_devices_present(const ortcrypt_runtime *runtime, const char *library)
+{
+    (void)pthread_mutex_lock(&lock);
+    const bool found = present(runtime, library);
+    (void)pthread_mutex_unlock(&lock);
+    return found;
+}
+
+OrtStatus *oc_devices_register_again(const ortcrypt_runtime *runtime, const char *name, const char *library)
+{
+    (void)pthread_mutex_lock(&lock);
+    OrtStatus *const refused = runtime->api->RegisterExecutionProviderLibrary(runtime->env, name, library);
+    (void)pthread_mutex_unlock(&lock);
+    return refused;
+}
+
 OrtStatus *oc_devices_register(const ortcrypt_runtime *runtime, const char *name, const char *library)
 {
     OrtStatus *refused = NULL;

@@ -121,9 +121,7 @@ static void free_runtime(ortcrypt_runtime *runtime)
     while (runtime->eps != NULL) {
         oc_registered_ep *const ep = runtime->eps;
         runtime->eps = ep->next;
-        free(ep->name);
-        free(ep->library);
-        free(ep);
+        oc_registered_free(ep);
     }
     if (runtime->env_owned) {
         runtime->api->ReleaseEnv(runtime->env); /* unloads the EP libraries registered in it */
@@ -132,6 +130,7 @@ static void free_runtime(ortcrypt_runtime *runtime)
     oc_canary_forget(runtime);
     (void)pthread_mutex_destroy(&runtime->lock);
     free(runtime->probe);
+    free(runtime->bridge);
     free(runtime->library);
     free(runtime);
 }
@@ -176,6 +175,12 @@ static ortcrypt_status start(ortcrypt_runtime **out, const OrtApiBase *base, con
     runtime->probe_timeout_ms = o.probe_timeout_ms;
     if (st == ORTCRYPT_OK && o.probe != NULL) {
         st = oc_strdup(&runtime->probe, o.probe, err);
+    }
+    if (st == ORTCRYPT_OK && o.bridge != NULL) {
+        st = oc_strdup(&runtime->bridge, o.bridge, err);
+    }
+    if (o.monitor != NULL) {
+        runtime->monitor = *o.monitor;
     }
     if (st == ORTCRYPT_OK) {
         st = read_version(runtime, err);

@@ -23,6 +23,7 @@ typedef struct oc_registered_ep {
     char *library; /* absolute */
     bool attached; /* ids of this library can be used in it: it was built with the helper, or stands behind the bridge */
     bool bridged;
+    char *unbridged; /* why not, where the table would have it so (a sentence part); NULL: not wanted, or it is */
     struct oc_registered_ep *next;
 } oc_registered_ep;
 
@@ -38,8 +39,18 @@ typedef struct oc_pair {
 /* pairs.c: the row of a pair; NULL: nothing is known. `version` may be NULL: not known, and any does. *known: the EP is in the table. */
 const oc_pair *oc_pair_find(unsigned minor, const char *ep, const char *version, bool *known);
 
+/* True when the table sends this EP over the bridge on this runtime, in whatever version. */
+bool oc_pair_bridged(unsigned minor, const char *ep);
+
+/*
+ * bridge.c: registers the EP's library behind the bridge. ORTCRYPT_E_UNSUPPORTED when there is no bridge, or it does not take this EP;
+ * nothing is registered then.
+ */
+ortcrypt_status oc_bridge_register(const ortcrypt_runtime *runtime, const char *name, const char *library, ortcrypt_error *err);
+
 /* register.c: what is registered under this name, or under another from the library that made this EP's devices. Lock held. */
 oc_registered_ep *oc_registered_find(ortcrypt_runtime *runtime, const char *ep);
+void oc_registered_free(oc_registered_ep *ep); /* NULL is allowed */
 /* The first device of an EP; NULL: none. */
 const OrtEpDevice *oc_runtime_first_device(const ortcrypt_runtime *runtime, const char *ep);
 
@@ -60,6 +71,8 @@ struct ortcrypt_runtime {
     pthread_mutex_t lock; /* guards `eps` */
     oc_registered_ep *eps;
     struct ortcrypt_runtime *next_open; /* claims.c's list of all open ones */
+    ortcrypt_monitor monitor; /* the caller's: notices of registrations */
+    char *bridge; /* NULL: found beside this library */
     char *probe; /* NULL: found beside this library */
     unsigned probe_timeout_ms;
     struct oc_canary_kept *canaries; /* verdicts; guarded by `lock` */
@@ -87,5 +100,8 @@ void oc_claim_closed(const ortcrypt_runtime *runtime);
 ortcrypt_status oc_devices_copy(const ortcrypt_runtime *runtime, const OrtEpDevice ***devices, size_t *count, ortcrypt_error *err);
 const char *oc_device_library(const ortcrypt_runtime *runtime, const OrtEpDevice *device);
 OrtStatus *oc_devices_register(const ortcrypt_runtime *runtime, const char *name, const char *library);
+/* One that may be there already, under other names (the bridge). */
+OrtStatus *oc_devices_register_again(const ortcrypt_runtime *runtime, const char *name, const char *library);
+bool oc_devices_present(const ortcrypt_runtime *runtime, const char *library);
 
 #endif

@@ -56,22 +56,62 @@ static ortcrypt_status check_registered(const ortcrypt_runtime *runtime, const c
     return ORTCRYPT_E_UNSUPPORTED;
 }
 
+/*
+ * Behind the bridge where the table has it so. One that the bridge does not take is registered as it is: its route is none then, or the
+ * canary's to find, and the reason is kept for who asks.
+ */
+static ortcrypt_status register_way(ortcrypt_runtime *runtime, oc_registered_ep *ep, ortcrypt_error *err)
+{
+    ortcrypt_error reason = ORTCRYPT_ERROR_INIT;
+    ortcrypt_status st = ORTCRYPT_E_UNSUPPORTED;
+
+    if (oc_pair_bridged(runtime->minor, ep->name) && !oc_devices_present(runtime, ep->library)) {
+        st = oc_bridge_register(runtime, ep->name, ep->library, &reason);
+        ep->bridged = st == ORTCRYPT_OK;
+        if (st != ORTCRYPT_OK && st != ORTCRYPT_E_UNSUPPORTED) {
+            if (err != NULL) {
+                *err = reason;
+            }
+            return st;
+        }
+    }
+    if (ep->bridged) {
+        oc_notice(&runtime->monitor, "%s is registered behind ortcrypt's bridge: ONNX Runtime %s and this execution provider have no EPContext callbacks in common",
+                  ep->name, runtime->version);
+        return ORTCRYPT_OK;
+    }
+    st = reason.message[0] != '\0' ? oc_strdup(&ep->unbridged, reason.message, err) : ORTCRYPT_OK;
+    return st != ORTCRYPT_OK ? st
+                             : check_registered(runtime, ep->name, oc_devices_register(runtime, ep->name, ep->library), err);
+}
+
 /* Takes the record over on success. Called with the lock held. A library that is there already was registered by the application. */
 static ortcrypt_status register_new(ortcrypt_runtime *runtime, oc_registered_ep *ep, ortcrypt_error *err)
 {
-    const ortcrypt_status claimed = oc_claim_library(runtime, ep->name, ep->library, err);
-    if (claimed != ORTCRYPT_OK) {
-        return claimed;
+    ortcrypt_status st = oc_claim_library(runtime, ep->name, ep->library, err);
+
+    if (st != ORTCRYPT_OK) {
+        return st;
     }
-    const ortcrypt_status st = check_registered(runtime, ep->name, oc_devices_register(runtime, ep->name, ep->library), err);
+    st = register_way(runtime, ep, err);
     if (st == ORTCRYPT_OK) {
-        ep->attached = oc_registry_attach(ep->library);
+        ep->attached = !ep->bridged && oc_registry_attach(ep->library);
         ep->next = runtime->eps;
         runtime->eps = ep;
     } else {
         oc_claim_drop(runtime, ep->library);
     }
     return st;
+}
+
+void oc_registered_free(oc_registered_ep *ep)
+{
+    if (ep != NULL) {
+        free(ep->name);
+        free(ep->library);
+        free(ep->unbridged);
+        free(ep);
+    }
 }
 
 ortcrypt_status ortcrypt_runtime_register_ep(ortcrypt_runtime *runtime, const char *name, const char *library,
@@ -106,10 +146,6 @@ ortcrypt_status ortcrypt_runtime_register_ep(ortcrypt_runtime *runtime, const ch
         }
         (void)pthread_mutex_unlock(&runtime->lock);
     }
-    if (ep != NULL) {
-        free(ep->name);
-        free(ep->library);
-        free(ep);
-    }
+    oc_registered_free(ep);
     return st;
 }

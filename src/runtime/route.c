@@ -43,7 +43,8 @@ static oc_route pair_route(const ortcrypt_runtime *runtime, const oc_pair *pair,
         route = OC_ROUTE_BRIDGED;
     } else if (route == OC_ROUTE_BRIDGED && (ep == NULL || !ep->bridged)) {
         route = OC_ROUTE_NONE;
-        *why = "it needs the bridge here, and its library was registered without: leave registering it to ortcrypt";
+        *why = ep != NULL && ep->unbridged != NULL ? ep->unbridged
+                                                   : "it needs the bridge here, and its library was registered without: leave registering it to ortcrypt";
     }
     return route;
 }

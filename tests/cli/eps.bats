@@ -1,5 +1,6 @@
 # What the runtime offers.
 load helpers
+setup_file() { common_setup_file; }
 setup() { common_setup; }
 
 @test "eps names the runtime, its era, the CPU execution provider" {
@@ -92,4 +93,23 @@ setup() { common_setup; }
     grep -Eq '^  session entry +1\.31 +entry +place +session\.use_external' new
     [ "$(ORTCRYPT_ORT=$OLD_RUNTIME ortcrypt eps --json | jq '[.functions[] | select(.found == null)] | length')" = 2 ]
     [ "$(ORTCRYPT_ORT=$NEW_RUNTIME ortcrypt eps --json | jq '[.functions[] | select(.found == null)] | length')" = 0 ]
+}
+
+@test "QNN: behind the bridge where it knows no callback of the runtime, as it is where it does, refused without the bridge" {
+    qnn=QNNExecutionProvider=$ORTCRYPT_DEPS/eps/qnn/onnxruntime_qnn/libonnxruntime_providers_qnn.so
+    [ -e "${qnn#*=}" ] || skip "QNN was not fetched"
+    for version in 1.24.4 1.32.0; do
+        run --separate-stderr ortcrypt eps --ort "$ORTCRYPT_DEPS/ort/$version/libonnxruntime.so.$version" --ep "$qnn" --json
+        [ "$status" = 0 ]
+        grep -q 'note: QNNExecutionProvider is registered behind ortcrypt.s bridge' <<<"$stderr"
+        [ "$(jq -r '.eps[] | select(.name == "QNNExecutionProvider") | .route' <<<"$output")" = bridged ]
+    done
+    [ "$(ortcrypt eps --ort "$OLD_RUNTIME" --ep "$qnn" --json 2>/dev/null | jq -r '.eps[] | select(.name == "QNNExecutionProvider") | .route')" = native ]
+    run --separate-stderr ortcrypt eps --ep "$qnn" --bridge gone.so --json
+    [ "$status" = 0 ]
+    [ "$(jq -r '.eps[] | select(.name == "QNNExecutionProvider") | .route' <<<"$output")" = none ]
+    jq -r '.eps[] | select(.name == "QNNExecutionProvider") | .why' <<<"$output" | grep -q 'the bridge gone.so'
+    make_bundle b
+    fails 5 'QNNExecutionProvider cannot be used with ONNX Runtime 1.32.0' compile b -i "$KEY" --ep "$qnn" --bridge gone.so
+    grep -q 'hint: the bridge gone.so' <<<"$stderr"
 }

@@ -188,7 +188,7 @@ static void routes(void **state)
     assert_int_equal(oc_runtime_route(old, "QNNExecutionProvider", &why), OC_ROUTE_NATIVE);
     assert_int_equal(oc_runtime_route(old, "OpenVINOExecutionProvider", &why), OC_ROUTE_NATIVE);
     assert_int_equal(oc_runtime_route(new, "QNNExecutionProvider", &why), OC_ROUTE_NONE);
-    assert_non_null(strstr(why, "1.28 to 1.30"));
+    assert_non_null(strstr(why, "it needs the bridge here")); /* nobody registered it */
     assert_int_equal(oc_runtime_route(new, "OpenVINOExecutionProvider", &why), OC_ROUTE_NONE);
     assert_int_equal(oc_runtime_route(new, "CPUExecutionProvider", &why), OC_ROUTE_NONE);
     assert_int_equal(oc_runtime_route(new, "CUDAExecutionProvider", &why), OC_ROUTE_UNPROVEN);

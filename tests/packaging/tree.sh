@@ -47,6 +47,7 @@ check_files() {
     "$PREFIX/bin/ortcrypt" help --man run | cmp - "$PREFIX/share/man/man1/ortcrypt-run.1"
     needs "$LIB/libortcrypt.so" 'libcrypto|libjansson|libc'
     needs "$EP" 'libc'
+    needs "$LIB/ortcrypt/libortcrypt_bridge.so" 'libc'
     needs "$PREFIX/bin/ortcrypt" 'libcrypto|libjansson|libc|libm'
     needs "$PREFIX/libexec/ortcrypt/ortcrypt-probe" 'libcrypto|libjansson|libc'
     needs "$PREFIX/libexec/ortcrypt/libortcrypt_witness.so" 'libc'
@@ -61,6 +62,13 @@ check_command_line() {
     "$ortcrypt" compile "$WORK/b.ortc" -i "$WORK/key.txt" --ep OrtcryptReference --ort "$RUNTIME" >/dev/null
     "$ortcrypt" run "$WORK/b.ortc" -i "$WORK/key.txt" --ep OrtcryptReference --ort "$RUNTIME" --random 1 --dim x:0=1 --dim x:2=48 \
         --dim x:3=320 --compare "$ORTCRYPT_DEPS/models/ppocr_rec.onnx" >/dev/null || die "the installed command line does not run the model"
+}
+
+# The installed command line finds the bridge: QNN, where it was fetched, is bridged on a runtime whose callbacks it does not know.
+check_bridge() {
+    local qnn=$ORTCRYPT_DEPS/eps/qnn/onnxruntime_qnn/libonnxruntime_providers_qnn.so runtime=$ORTCRYPT_DEPS/ort/1.32.0/libonnxruntime.so.1.32.0
+    "$PREFIX/bin/ortcrypt" eps --ep "QNNExecutionProvider=$qnn" --ort "$runtime" 2>/dev/null | grep -q 'route *bridged' ||
+        die "the installed command line does not find the bridge"
 }
 
 # An EP that no table proves is tried out by the installed program.
@@ -137,6 +145,7 @@ check_tree() {
     check_files
     check_command_line
     check_check_ep
+    [ ! -d "$ORTCRYPT_DEPS/eps/qnn" ] || check_bridge
     [ ! -f "${ORTCRYPT_BUILD:-}/broken/libortcrypt_broken_none.so" ] || check_probe
     check_headers
     check_pkg_config

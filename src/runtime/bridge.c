@@ -1,0 +1,97 @@
+/*
+ * Registering an EP behind the bridge (ortcrypt/bridge.h): name and path are said to the bridge, which ORT then loads in the EP's place.
+ * The bridge's file is found beside this library, or named by who opened the runtime.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ortcrypt/bridge.h"
+#include "runtime/private.h"
+#include "runtime/registry.h"
+
+#define BRIDGE_LIBRARY "libortcrypt_bridge.so"
+
+/* From the folder of this library, or of the program it is linked into: a build folder, an installed library, an installed program. */
+static const char *const PLACES[] = {"",
+                                     "../",
+                                     "ortcrypt/",
+                                     "../lib/ortcrypt/",
+                                     "../lib/" ORTCRYPT_ARCHITECTURE "/ortcrypt/",
+                                     "../lib64/ortcrypt/",
+                                     "../../lib/ortcrypt/",
+                                     "../../lib/" ORTCRYPT_ARCHITECTURE "/ortcrypt/",
+                                     "../../lib64/ortcrypt/"};
+
+static ortcrypt_status find_bridge(char **out, const char *named, ortcrypt_error *err)
+{
+    static const char here;
+    char file[PATH_MAX];
+    char path[PATH_MAX + 64];
+    Dl_info info;
+
+    if (named != NULL) {
+        *out = realpath(named, NULL);
+        return *out != NULL ? ORTCRYPT_OK : oc_fail_errno(err, ORTCRYPT_E_UNSUPPORTED, errno, "the bridge %s", named);
+    }
+    if (dladdr(&here, &info) != 0 && info.dli_fname != NULL && realpath(info.dli_fname, file) != NULL) {
+        *(strrchr(file, '/') + 1) = '\0';
+        for (size_t i = 0; i < sizeof(PLACES) / sizeof(PLACES[0]); i++) {
+            (void)snprintf(path, sizeof(path), "%s%s%s", file, PLACES[i], BRIDGE_LIBRARY);
+            if (access(path, R_OK) == 0) {
+                *out = realpath(path, NULL);
+                return *out != NULL ? ORTCRYPT_OK : oc_fail_errno(err, ORTCRYPT_E_UNSUPPORTED, errno, "the bridge %s", path);
+            }
+        }
+    }
+    return oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "the bridge (" BRIDGE_LIBRARY ") is not beside ortcrypt, and none is named");
+}
+
+/* Says to the bridge which library a name means. The handle keeps the bridge loaded until ORT has it. */
+static ortcrypt_status announce(void **handle, const char *bridge, const char *name, const char *library, ortcrypt_error *err)
+{
+    bool (*target)(const char *registration_name, const char *library_path) = NULL;
+
+    *handle = dlopen(bridge, RTLD_NOW | RTLD_LOCAL);
+    if (*handle == NULL) {
+        return oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "the bridge does not load: %s", dlerror());
+    }
+    void *const symbol = dlsym(*handle, "ortcrypt_bridge_target");
+    memcpy(&target, &symbol, sizeof(target));
+    if (target == NULL || !oc_registry_attach(bridge)) {
+        return oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "%s is no bridge of this version", bridge);
+    }
+    return target(name, library) ? ORTCRYPT_OK : oc_fail_memory(err, strlen(library), "the bridge");
+}
+
+ortcrypt_status oc_bridge_register(const ortcrypt_runtime *runtime, const char *name, const char *library, ortcrypt_error *err)
+{
+    const OrtApi *const api = runtime->api;
+    char *bridge = NULL;
+    void *handle = NULL;
+
+    ortcrypt_status st = find_bridge(&bridge, runtime->bridge, err);
+    if (st == ORTCRYPT_OK) {
+        st = announce(&handle, bridge, name, library, err);
+    }
+    if (st == ORTCRYPT_OK) {
+        OrtStatus *const refused = oc_devices_register_again(runtime, name, bridge);
+        const bool unknown = refused != NULL && api->GetErrorCode(refused) == ORT_NOT_IMPLEMENTED;
+        st = oc_ort_check(runtime, refused, err, "EP library behind the bridge");
+        if (unknown) { /* an EP that the bridge does not know how to stand before */
+            st = ORTCRYPT_E_UNSUPPORTED;
+            if (err != NULL) {
+                err->status = st;
+            }
+        }
+    }
+    if (handle != NULL) {
+        (void)dlclose(handle);
+    }
+    free(bridge);
+    return st;
+}
