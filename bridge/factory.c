@@ -31,7 +31,15 @@ typedef struct record {
     struct record *next;
 } record;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both lists */
+/* Libraries in which a session with callbacks shared its contexts: a library is loaded once, under however many names. */
+typedef struct sharer {
+    const void *library; /* the loader's handle: the same for the same library */
+    struct sharer *next;
+} sharer;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all lists */
+static sharer *sharers; /* until the library is unloaded: contexts outlive sessions */
+static bool all_shared; /* no memory to say which */
 static hooked *factories;
 static record *records;
 
@@ -49,6 +57,49 @@ static bool find(const OrtEpFactory *factory, hooked *out)
     return found;
 }
 
+static bool is_shared(const void *library)
+{
+    (void)pthread_mutex_lock(&lock);
+    bool found = all_shared;
+    for (const sharer *at = sharers; at != NULL && !found; at = at->next) {
+        found = at->library == library;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void mark_shared(const void *library)
+{
+    if (is_shared(library)) {
+        return;
+    }
+    sharer *const made = calloc(1, sizeof(*made));
+    (void)pthread_mutex_lock(&lock);
+    if (made != NULL) {
+        made->library = library;
+        made->next = sharers;
+        sharers = made;
+    } else {
+        all_shared = true;
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void oc_bridge_unloaded(const void *library)
+{
+    (void)pthread_mutex_lock(&lock);
+    for (sharer **at = &sharers; *at != NULL;) {
+        sharer *const here = *at;
+        if (here->library == library) {
+            *at = here->next;
+            free(here);
+        } else {
+            at = &here->next;
+        }
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
 /* Why this EP cannot be used in this session, before the EP is asked. */
 static OrtStatus *refuse(const oc_target *target, const oc_bridge_session *session)
 {
@@ -57,7 +108,7 @@ static OrtStatus *refuse(const oc_target *target, const oc_bridge_session *sessi
         return oc_ep_status(target->api, ORT_NOT_IMPLEMENTED,
                             "the execution provider called a function that ONNX Runtime 1.%u does not have", target->minor);
     }
-    if (session->sharing && !callbacks && atomic_load(&target->shared)) { /* seen: the other one's data, in plaintext */
+    if (session->sharing && !callbacks && is_shared(target->library)) { /* seen: the other one's data, in plaintext */
         return oc_ep_status(target->api, ORT_NOT_IMPLEMENTED,
                             "a session without EPContext data callbacks must not share contexts with one that had them: the execution "
                             "provider would write what the other one compiled to a file");
@@ -82,8 +133,8 @@ static OrtStatus *keep_record(const OrtEp *ep, const oc_target *target, const oc
     return NULL;
 }
 
-/* The number that stands for the session's callbacks ends with its EP; with shared contexts another session's EP may use it. */
-static void drop_record(const OrtEp *ep, const oc_target *target)
+/* NULL: a session without an id. The caller frees it. */
+static record *take_record(const OrtEp *ep)
 {
     record *gone = NULL;
     (void)pthread_mutex_lock(&lock);
@@ -95,10 +146,7 @@ static void drop_record(const OrtEp *ep, const oc_target *target)
         }
     }
     (void)pthread_mutex_unlock(&lock);
-    if (gone != NULL) {
-        oc_handle_drop(target, gone->id, gone->sharing);
-        free(gone);
-    }
+    return gone;
 }
 
 /* What the EP made, as ORT gets it; on an error the EP is released. */
@@ -147,6 +195,9 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *factory, const OrtHardwar
     if (status != NULL) {
         return status;
     }
+    if (session.sharing && (session.id[0] != '\0' || session.by_runtime)) {
+        mark_shared(target->library); /* before the EP is made: another session may come meanwhile */
+    }
     if (session.id[0] != '\0') {
         oc_handle_hold(target, session.id); /* until ReleaseEp */
     }
@@ -154,9 +205,6 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *factory, const OrtHardwar
     status = hook.create(factory, devices, metadata, device_count, options, logger, ep);
     if (status == NULL && *ep != NULL) {
         status = finish(&hook, &session, ep);
-    }
-    if (status == NULL && session.sharing && (session.id[0] != '\0' || session.by_runtime)) {
-        atomic_store(&target->shared, true);
     }
     if (status != NULL && session.id[0] != '\0') {
         oc_handle_drop(target, session.id, false);
@@ -171,8 +219,12 @@ static void ORT_API_CALL release_ep(OrtEpFactory *factory, OrtEp *ep)
         return;
     }
     OrtEp *const real = oc_bridge_real(ep);
-    hook.release(factory, real); /* first: the EP may write or read while it ends */
-    drop_record(ep, hook.target);
+    record *const gone = take_record(ep); /* first: once released, its address may be another EP's */
+    hook.release(factory, real);
+    if (gone != NULL) { /* then: the EP may write or read while it ends. With shared contexts another session's EP may use the number. */
+        oc_handle_drop(hook.target, gone->id, gone->sharing);
+        free(gone);
+    }
     oc_bridge_wrap_free(ep);
 }
 

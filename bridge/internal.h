@@ -37,7 +37,6 @@ typedef struct oc_target {
     oc_function find;           /* the runtime's GetExperimentalFunction; NULL before 1.28 */
     oc_function ep_of_kernel;   /* the runtime's KernelInfo_GetEp; NULL before 1.24 */
     size_t factory_count;       /* not yet released */
-    atomic_bool shared;         /* a session with callbacks shared its contexts */
     struct oc_target *next;     /* targets.c's list of those that stay */
 } oc_target;
 
@@ -45,6 +44,8 @@ typedef struct oc_target {
 OrtStatus *oc_bridge_hook(oc_target *target, OrtEpFactory *factory);
 /* The factory is as it was; its target, or NULL when it is none of ours. */
 oc_target *oc_bridge_unhook(OrtEpFactory *factory);
+/* The library with this handle is gone, and what its sessions shared with it. */
+void oc_bridge_unloaded(const void *library);
 
 /* ep.c: an OrtEp before the EP's own that says that callbacks are used; NULL: no memory. */
 OrtEp *oc_bridge_wrap(OrtEp *real);

@@ -83,9 +83,13 @@ static void free_target(oc_target *target)
 {
     void *still = NULL;
     if (target->library != NULL) {
+        const void *const library = target->library;
         (void)dlclose(target->library);
         target->library = NULL;
         still = dlopen(target->path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+        if (still == NULL) {
+            oc_bridge_unloaded(library);
+        }
     }
     oc_handle_forget_all(target);
     if (still != NULL) {
@@ -128,7 +132,6 @@ static oc_target *get_target(const OrtApiBase *base, pending *said)
         found->path = said->path;
         found->base = base;
         found->next = NULL;
-        atomic_store(&found->shared, false);
         said->name = NULL;
         said->path = NULL;
     }

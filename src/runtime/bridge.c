@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,9 @@ static ortcrypt_status announce(void **handle, const char *bridge, const char *n
     return target(name, library) ? ORTCRYPT_OK : oc_fail_memory(err, strlen(library), "the bridge");
 }
 
+/* A name means one library from its announcement to its registration: two runtimes may register one name from different files at once. */
+static pthread_mutex_t announcing = PTHREAD_MUTEX_INITIALIZER;
+
 ortcrypt_status oc_bridge_register(const ortcrypt_runtime *runtime, const char *name, const char *library, ortcrypt_error *err)
 {
     const OrtApi *const api = runtime->api;
@@ -75,6 +79,7 @@ ortcrypt_status oc_bridge_register(const ortcrypt_runtime *runtime, const char *
     void *handle = NULL;
 
     ortcrypt_status st = find_bridge(&bridge, runtime->bridge, err);
+    (void)pthread_mutex_lock(&announcing);
     if (st == ORTCRYPT_OK) {
         st = announce(&handle, bridge, name, library, err);
     }
@@ -89,6 +94,7 @@ ortcrypt_status oc_bridge_register(const ortcrypt_runtime *runtime, const char *
             }
         }
     }
+    (void)pthread_mutex_unlock(&announcing);
     if (handle != NULL) {
         (void)dlclose(handle);
     }
