@@ -81,7 +81,9 @@ static ortcrypt_status open_runtime(oc_drive *drive, ortcrypt_error *err)
 {
     oc_drive_stage(drive, "open");
     const char *const ort = text_of(drive, "ort");
-    ortcrypt_status st = ortcrypt_runtime_open(&drive->runtime, ort[0] != '\0' ? ort : NULL, NULL, err);
+    const ortcrypt_runtime_options options = {.struct_size = sizeof(options),
+                                              .bridge = json_string_value(json_object_get(drive->job, "bridge"))};
+    ortcrypt_status st = ortcrypt_runtime_open(&drive->runtime, ort[0] != '\0' ? ort : NULL, &options, err);
     if (st == ORTCRYPT_OK) {
         static const char *const eras[] = {"none", "experimental", "stable"};
         (void)json_object_set_new(drive->report, "runtime", json_string(ortcrypt_runtime_version(drive->runtime)));
@@ -164,7 +166,12 @@ static ortcrypt_status register_ep(oc_drive *drive, ortcrypt_error *err)
     if (st == ORTCRYPT_OK) {
         st = call_witness(drive, &library, err);
     }
-    if (st == ORTCRYPT_OK) {
+    if (st == ORTCRYPT_OK && drive->witness != NULL) { /* the EP itself is looked at: without the bridge, and without ids */
+        st = oc_ort_check(drive->runtime,
+                          drive->api->RegisterExecutionProviderLibrary(ortcrypt_runtime_env(drive->runtime), text_of(drive, "registration"),
+                                                                       library),
+                          err, "EP library");
+    } else if (st == ORTCRYPT_OK) {
         st = ortcrypt_runtime_register_ep(drive->runtime, text_of(drive, "registration"), library, err);
     }
     return st == ORTCRYPT_OK ? find_device(drive, before, err) : st;

@@ -179,8 +179,9 @@ static ortcrypt_status make_job(json_t **out, ortcrypt_runtime *runtime, const c
     for (size_t i = 0; i < count; i++) {
         (void)json_object_set_new(options, keys[i], json_string(values[i]));
     }
-    *out = json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:b, s:s, s:s, s:b}", "ort", ort, "library", library, "registration", ep, "ep", ep, "device",
-                     (json_int_t)index, "options", options, "callbacks", 1, "write", "give", "read", "give", "watched", 1);
+    *out = json_pack("{s:s, s:s?, s:s, s:s, s:s, s:I, s:o, s:b, s:s, s:s, s:b}", "ort", ort, "bridge", runtime->bridge, "library",
+                     library, "registration", ep, "ep", ep, "device", (json_int_t)index, "options", options, "callbacks", 1, "write",
+                     "give", "read", "give", "watched", 1);
     return *out != NULL && json_object_size(options) == count ? ORTCRYPT_OK : oc_fail(err, ORTCRYPT_E_INVALID, "an option of %s is no text", ep);
 }
 

@@ -4,6 +4,7 @@
  *
  * Job:
  *   ort, library        paths of the ONNX Runtime and of the EP's library
+ *   bridge              path of the bridge's library; null: found beside
  *   registration, ep    the name it is registered under, the name of its devices ("": whatever the library brings)
  *   device              which of them, 0 for the first
  *   witness             path of conform/witness.c's library, registered in the EP's place; "" for none

@@ -57,6 +57,20 @@ setup() { common_setup; }
     [ -z "$(find "$HOME" "$TMPDIR" -type f)" ]
 }
 
+@test "--probe proves the bridge, and the native route, with a real EP" {
+    qnn=$ORTCRYPT_DEPS/eps/qnn/onnxruntime_qnn/libonnxruntime_providers_qnn.so
+    [ -f "$qnn" ] || skip "no QNN here"
+    qnn_route() {
+        ortcrypt eps --ort "$ORTCRYPT_DEPS/ort/$1/libonnxruntime.so.$1" --ep "QNNExecutionProvider=$qnn" --ep-option backend_type=htp \
+            --ep-option soc_model=57 --probe --json 2>/dev/null |
+            jq -r '.eps[] | select(.name == "QNNExecutionProvider") | [.route, .devices[0].probe.proven] | join(" ")'
+    }
+    [ "$(qnn_route 1.32.0)" = "bridged true" ]
+    [ "$(qnn_route 1.30.0)" = "native true" ]
+    [ "$(qnn_route 1.27.0)" = "bridged true" ]
+    [ -z "$(find "$HOME" "$TMPDIR" -type f)" ]
+}
+
 @test "telemetry is off whatever the environment says" {
     [ "$(ORT_DISABLE_TELEMETRY=0 ortcrypt eps --ort "$OLD_RUNTIME" --json | jq -r .telemetry)" = off ]
     [ -z "$(find "$HOME" "$TMPDIR" -type f)" ]
