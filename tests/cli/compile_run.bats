@@ -321,7 +321,7 @@ leaves_nothing() { # RUNTIME
     make_bundle b
     ortcrypt compile b -i "$KEY" --ep "OrtcryptReference=$ORTCRYPT_BUILD/libortcrypt_reference_ep.so" >/dev/null
     fails 2 '--ep needs NAME' compile b -i "$KEY" --ep OrtcryptReference=
-    fails 5 'NoSuchProvider' compile b -i "$KEY" --ep NoSuchProvider
+    fails 1 'has no device of the execution provider NoSuchProvider' compile b -i "$KEY" --ep NoSuchProvider
     grep -q 'hint' <<<"$stderr"
 }
 
