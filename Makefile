@@ -59,11 +59,11 @@ large: setup
 
 # Side-by-side measurements, under 40 minutes: BENCH="--minutes 10" or BENCH="--mib 64 --runs 1" makes them short; bench-write: docs/performance.md and its plot anew.
 bench bench-write: SETUP_FLAGS = --runtime 1.24.4
-bench-write: BENCH += --write
+bench-write: BENCH_WRITE = --write
 bench bench-write: setup
 	@cmake --preset release --log-level=NOTICE
 	cmake --build --preset release -j$(JOBS) --target ortcrypt bench_load bench_compile bench_read ortcrypt_reference_ep
-	PYTHONDONTWRITEBYTECODE=1 build/deps/venv/bin/python bench/bench.py --build build/release $(BENCH)
+	PYTHONDONTWRITEBYTECODE=1 build/deps/venv/bin/python bench/bench.py --build build/release $(BENCH_WRITE) $(BENCH)
 
 # Takes two to four minutes; docs/performance.md has its table.
 bench-models: setup

@@ -57,20 +57,28 @@ def prepare(rig, arguments, results):
     results["data_len"] = os.path.getsize(data) if os.path.exists(data) else 0
 
 
-def collect(rig, arguments, results):
-    """Warm, work, cold; then again in turns while there is time."""
-    deadline = rigs.STARTED + arguments.minutes * 60
+def steps(arguments):
+    """(what, turn) in order: everything once, then warm turns, at last more cold ones."""
     for turn in range(arguments.runs):
-        steps = [lambda t: loads.one_turn(rig, arguments, t, "warm", results, deadline)]
+        yield "warm", turn
         if arguments.work and turn < WORK_TURNS:
-            steps.append(lambda t: work.one_turn(rig, t, results, compiling=t < 3))
-        if arguments.cold and turn < COLD_TURNS:
-            steps.append(lambda t: loads.one_turn(rig, arguments, t, "cold", results, deadline))
-        for step in steps:
-            if time.monotonic() > deadline:
-                return
-            step(turn)
-            keep(results)
+            yield "work", turn
+        if arguments.cold and turn == 0:
+            yield "cold", turn
+    for turn in range(1, COLD_TURNS if arguments.cold and arguments.runs > 1 else 1):
+        yield "cold", turn
+
+
+def collect(rig, arguments, results):
+    deadline = rigs.STARTED + arguments.minutes * 60
+    for what, turn in steps(arguments):
+        if time.monotonic() > deadline:
+            return
+        if what == "work":
+            work.one_turn(rig, turn, results, compiling=turn < 3)
+        else:
+            loads.one_turn(rig, arguments, turn, what, results, deadline)
+        keep(results)
 
 
 def checks_of(results):
