@@ -225,7 +225,9 @@ static void ORT_API_CALL release_ep(OrtEpFactory *factory, OrtEp *ep)
         oc_handle_drop(hook.target, gone->id, gone->sharing);
         free(gone);
     }
-    oc_bridge_wrap_free(ep);
+    if (real != ep) { /* an EP's own address may be a new wrapper's by now */
+        oc_bridge_wrap_free(ep);
+    }
 }
 
 /*

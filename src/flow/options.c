@@ -46,14 +46,12 @@ ortcrypt_status oc_compile_options_read(ortcrypt_compile_options *out, const ort
     return st == ORTCRYPT_OK ? check_pairs(out->ep_option_keys, out->ep_option_values, out->ep_option_count, err) : st;
 }
 
-/* Entries that make ORT or an EP write, or share data with other sessions, although their names do not speak of a file. */
+/* Entries that make ORT or an EP write, although their names do not speak of a file. */
 static const char *const writing_entries[] = {
     "session.enable_profiling",
     "session.debug_layout_transformation",
     "session.save_external_prepacked_constant_initializers",
     "ep.context_enable",
-    "ep.share_ep_contexts",
-    "ep.stop_share_ep_contexts",
 };
 
 /* Every entry that names a file or folder as well, those of later runtimes and of EPs too, but for one that is a switch. */
@@ -77,6 +75,12 @@ static bool writes(const char *key)
     return false;
 }
 
+/* What one session compiled is held for others, of which ORT and the EP do not know whether they have callbacks (seen on 1.30.0). */
+static bool shares(const char *key)
+{
+    return strcmp(key, "ep.share_ep_contexts") == 0 || strcmp(key, "ep.stop_share_ep_contexts") == 0;
+}
+
 static bool switched_on(const char *value)
 {
     return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
@@ -90,6 +94,12 @@ static ortcrypt_status check_entries(const OrtApi *api, const OrtKeyValuePairs *
 
     api->GetKeyValuePairs(entries, &keys, &values, &count);
     for (size_t i = 0; i < count; i++) {
+        if (shares(keys[i]) && switched_on(values[i])) {
+            (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED,
+                          "sessions that share EPContext data (session option %s) are not supported: one without callbacks writes what another compiled, in plaintext", keys[i]);
+            oc_hint(err, "leave it out: each session then has its own data");
+            return ORTCRYPT_E_UNSUPPORTED;
+        }
         if (writes(keys[i]) && switched_on(values[i])) {
             return oc_fail(err, ORTCRYPT_E_INVALID,
                            "the session option %s would put plaintext of the model where it is not encrypted", keys[i]);

@@ -23,6 +23,7 @@ static const oc_pair pairs[] = {
     {"QNNExecutionProvider", "0.1.0", 31, OC_RUNTIME_MINOR_PROVEN, OC_ROUTE_BRIDGED, NEW},
     /* onnxruntime-ep-openvino 1.8.1, in its own words */
     {"OpenVINOExecutionProvider", "1.8.1", 28, 30, OC_ROUTE_NATIVE, OWN},
+    {"OpenVINOExecutionProvider", "1.8.1", 0, 23, OC_ROUTE_NONE, "compiling comes to no end there, behind the bridge: use 1.24 or newer"},
     {"OpenVINOExecutionProvider", "1.8.1", 24, 27, OC_ROUTE_BRIDGED, OLD},
     {"OpenVINOExecutionProvider", "1.8.1", 31, OC_RUNTIME_MINOR_PROVEN, OC_ROUTE_BRIDGED, NEW},
 };

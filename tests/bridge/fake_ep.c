@@ -1,4 +1,5 @@
 /* See fake_ep.h. It finds the callbacks as EPs of 1.28 do: by GetExperimentalFunction, and keeps function and state. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ EXPORTED OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 EXPORTED fake_ep_seen *fake_ep_look(void);
 
 static fake_ep_seen seen;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the callbacks in it */
 static const OrtApi *api;
 static char ep_name[2][64];
 
@@ -129,6 +131,7 @@ static OrtStatus *take_callbacks(const OrtSessionOptions *options)
     const get_write write = (get_write)FIND("EpContextConfig_GetEpContextDataWriteFunc");
     const release_config release = (release_config)FIND("ReleaseEpContextConfig");
     OrtEpContextConfig *found = NULL;
+    fake_ep_seen got = {.read = NULL};
     if (config == NULL || read == NULL || write == NULL || release == NULL) {
         seen.read = NULL;
         seen.write = NULL;
@@ -136,12 +139,18 @@ static OrtStatus *take_callbacks(const OrtSessionOptions *options)
     }
     OrtStatus *status = config(options, &found);
     if (status == NULL) {
-        status = read(found, &seen.read, &seen.read_state);
+        status = read(found, &got.read, &got.read_state);
     }
     if (status == NULL) {
-        status = write(found, &seen.write, &seen.write_state);
+        status = write(found, &got.write, &got.write_state);
     }
     release(found);
+    (void)pthread_mutex_lock(&lock);
+    seen.read = got.read;
+    seen.read_state = got.read_state;
+    seen.write = got.write;
+    seen.write_state = got.write_state;
+    (void)pthread_mutex_unlock(&lock);
     return status;
 }
 
@@ -166,8 +175,8 @@ static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *factory, const OrtHardwar
     made->GetCapability = capability;
     made->Compile = compile;
     made->ReleaseNodeComputeInfos = release_infos;
-    seen.eps++;
-    seen.created++;
+    (void)__atomic_fetch_add(&seen.eps, 1, __ATOMIC_RELAXED);
+    (void)__atomic_fetch_add(&seen.created, 1, __ATOMIC_RELAXED);
     *ep = made;
     return NULL;
 }
@@ -176,7 +185,7 @@ static void ORT_API_CALL release_ep(OrtEpFactory *factory, OrtEp *ep)
 {
     (void)factory;
     if (ep != NULL) {
-        seen.eps--;
+        (void)__atomic_fetch_sub(&seen.eps, 1, __ATOMIC_RELAXED);
         free(ep);
     }
 }

@@ -23,17 +23,6 @@ static void what_the_ep_is_told(void **state)
     }
 }
 
-static int reads;
-static OrtStatus *ORT_API_CALL count_read(void *state, const char *name, OrtAllocator *allocator, void **buffer, size_t *size)
-{
-    (void)name, (void)allocator;
-    assert_ptr_equal(state, &reads);
-    reads++;
-    *buffer = NULL;
-    *size = 7;
-    return NULL;
-}
-
 static oc_registration *new_registration(void)
 {
     static uint8_t next;
