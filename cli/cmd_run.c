@@ -208,6 +208,9 @@ static ortcrypt_status print_plan(const run_state *run, ortcrypt_error *err)
         if (cli_json_string(asset, "why")[0] != 0) {
             cli_print_row(9, "", "  because %s", cli_json_string(asset, "why"));
         }
+        if (json_object_get(asset, "sharing") != NULL) {
+            cli_print_row(9, "", "  %s", cli_json_string(asset, "sharing"));
+        }
     }
     json_decref(plan);
     return st;

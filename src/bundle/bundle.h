@@ -48,6 +48,16 @@ ortcrypt_status oc_bundle_stream(ortcrypt_bundle *bundle, const oc_asset *asset,
                                  const ortcrypt_monitor *monitor, ortcrypt_error *err);
 
 /*
+ * A whole asset in memory (oc_region), decrypted once for all who share it at a time: read only, by agreement. The last unshare wipes
+ * it. Thread-safe; NULL may be unshared.
+ */
+typedef struct oc_shared_asset oc_shared_asset;
+ortcrypt_status oc_bundle_share(oc_shared_asset **out, ortcrypt_bundle *bundle, const oc_asset *asset, const ortcrypt_monitor *monitor,
+                                ortcrypt_error *err);
+uint8_t *oc_shared_data(const oc_shared_asset *shared);
+void oc_bundle_unshare(ortcrypt_bundle *bundle, oc_shared_asset *shared);
+
+/*
  * Assets as memory that is decrypted when it is touched (os/os.h, oc_paged: what a reader may do, what a failure does). Together
  * they hold at least a byte; bundle and assets must outlive the pages. Open -> data of each -> settle -> close.
  */

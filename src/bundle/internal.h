@@ -5,6 +5,7 @@
 #ifndef OC_BUNDLE_INTERNAL_H
 #define OC_BUNDLE_INTERNAL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/secret.h"
@@ -31,6 +32,8 @@ struct ortcrypt_bundle {
     bool local;            /* a cache of this machine: contexts and key of docs/format.md, section 11, and no key file */
     atomic_bool check_leaves; /* a pin or a signature counts: a tag alone is not enough */
     atomic_int holds;
+    pthread_mutex_t share_lock; /* guards `shared` and what it lists */
+    oc_shared_asset *shared;
 };
 
 /* What ortcrypt_open_options say, checked. */

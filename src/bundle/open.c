@@ -75,6 +75,7 @@ ortcrypt_status oc_bundle_new(ortcrypt_bundle **out, oc_store **store, const oc_
     bundle->threads = params->threads;
     atomic_init(&bundle->check_leaves, params->has_pin);
     atomic_init(&bundle->holds, 0);
+    (void)pthread_mutex_init(&bundle->share_lock, NULL);
     *store = NULL;
     *out = bundle;
     return ORTCRYPT_OK;
@@ -88,6 +89,7 @@ void oc_bundle_free(ortcrypt_bundle *bundle)
         oc_buf_free(&bundle->key_file);
         free(bundle->recipients);
         oc_store_close(bundle->store);
+        (void)pthread_mutex_destroy(&bundle->share_lock);
         free(bundle);
     }
 }

@@ -138,19 +138,20 @@ ortcrypt_status oc_load_plan_model(ortcrypt_inputs *inputs, uint64_t len, ortcry
 {
     const oc_load_ways *const ways = &inputs->ways;
     return oc_load_plan_add(&inputs->plan,
-                            (oc_load_entry){OC_ROLE_MODEL, "", len, oc_model_way_text(ways->model), ways->model_why, false}, err);
+                            (oc_load_entry){OC_ROLE_MODEL, "", len, oc_model_way_text(ways->model), ways->model_why, false, NULL}, err);
 }
 
 static ortcrypt_status plan_part(ortcrypt_inputs *inputs, const oc_part *part, const oc_asset *asset, ortcrypt_error *err)
 {
     const oc_load_ways *const ways = &inputs->ways;
     oc_load_entry entry = {part->role, part->name, asset->size, oc_file_way_text(ways->files), ways->files_why,
-                           oc_file_way_resident(ways->files)};
+                           oc_file_way_resident(ways->files), oc_file_way_sharing(ways->files)};
 
     if (part->role == OC_ROLE_EP_CONTEXT) {
         entry.route = "read callback";
         entry.why = "decrypted into the buffer of the execution provider when it asks";
         entry.resident = false;
+        entry.sharing = NULL;
     }
     return oc_load_plan_add(&inputs->plan, entry, err);
 }
@@ -173,7 +174,7 @@ ortcrypt_status oc_load_plan_parts(ortcrypt_inputs *inputs, ortcrypt_error *err)
     if (inputs->source_len != 0) {
         st = oc_load_plan_add(&inputs->plan,
                               (oc_load_entry){OC_ROLE_MODEL, "source", inputs->source_len, "source model buffer",
-                                              "the variant is weightless: the execution provider takes the weights from the source", true},
+                                              "the variant is weightless: the execution provider takes the weights from the source", true, NULL},
                               err);
     }
     for (size_t i = 0; i < variant->part_count && st == ORTCRYPT_OK; i++) {

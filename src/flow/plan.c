@@ -25,8 +25,8 @@ ortcrypt_status oc_load_plan_print(const oc_load_plan *plan, const oc_variant *v
     for (size_t i = 0; i < plan->count; i++) {
         const oc_load_entry *const e = &plan->entries[i];
         (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:I, s:s, s:s, s:b}", "role", oc_role_text(e->role), "name", e->name, "bytes",
-                            (json_int_t)e->len, "route", e->route, "why", e->why, "resident", e->resident));
+            list, json_pack("{s:s, s:s, s:I, s:s, s:s, s:b, s:s*}", "role", oc_role_text(e->role), "name", e->name, "bytes",
+                            (json_int_t)e->len, "route", e->route, "why", e->why, "resident", e->resident, "sharing", e->sharing));
     }
     json_t *const all = json_pack("{s:s, s:s, s:s, s:s, s:I, s:o}", "variant", variant->id, "kind", variant->kind, "from", from, "ep",
                                   ep, "expected_peak", (json_int_t)plan->peak_len, "assets", list);

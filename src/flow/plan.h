@@ -11,6 +11,7 @@ typedef struct oc_load_entry {
     const char *route; /* constant */
     const char *why;   /* constant */
     bool resident;     /* our copy stays in memory while the session lives */
+    const char *sharing; /* constant, or NULL: nothing to say */
 } oc_load_entry;
 
 typedef struct oc_load_plan {
@@ -20,7 +21,7 @@ typedef struct oc_load_plan {
 } oc_load_plan;
 
 ortcrypt_status oc_load_plan_add(oc_load_plan *plan, oc_load_entry entry, ortcrypt_error *err);
-/* {"variant", "kind", "from", "ep", "expected_peak", "assets": [{"role","name","bytes","route","why","resident"}]} in *json (ortcrypt_free). */
+/* {"variant", "kind", "from", "ep", "expected_peak", "assets": [{"role","name","bytes","route","why","resident","sharing"}]} in *json (ortcrypt_free). */
 ortcrypt_status oc_load_plan_print(const oc_load_plan *plan, const oc_variant *variant, const char *from, const char *ep,
                                    char **json, ortcrypt_error *err);
 void oc_load_plan_free(oc_load_plan *plan);

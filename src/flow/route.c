@@ -172,6 +172,22 @@ const char *oc_file_way_text(oc_file_way way)
     return texts[way];
 }
 
+const char *oc_file_way_sharing(oc_file_way way)
+{
+    switch (way) {
+    case OC_FILES_NONE:
+        return "";
+    case OC_FILES_EAGER_DIRECT:
+        return "one copy for all sessions of this open bundle";
+    case OC_FILES_PAGED_DIRECT:
+        return "not shared: each session packs weights of its own, and nothing else stays";
+    case OC_FILES_LAZY_DIRECT:
+        return "not shared: each session decrypts what it touches";
+    default:
+        return "not shared: ONNX Runtime copies the weights into each session";
+    }
+}
+
 const char *oc_model_way_text(oc_model_way way)
 {
     static const char *const texts[] = {

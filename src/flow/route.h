@@ -62,6 +62,8 @@ typedef struct oc_load_ways {
 void oc_load_decide(oc_load_ways *out, const oc_load_facts *facts);
 const char *oc_file_way_text(oc_file_way way);
 const char *oc_model_way_text(oc_model_way way);
+/* Constant: what several sessions of one open bundle have in common, or why nothing. */
+const char *oc_file_way_sharing(oc_file_way way);
 /* Our copy of the files stays in memory while the session lives. */
 bool oc_file_way_resident(oc_file_way way);
 

@@ -31,7 +31,7 @@ static ortcrypt_status list_files(oc_supply *supply, ortcrypt_error *err)
         }
         if (!known) {
             supply->files[supply->file_count++] =
-                (oc_supply_file){part, oc_manifest_find_asset(manifest, part->asset), oc_location_bare(part->name), {0}, NULL, 0};
+                (oc_supply_file){part, oc_manifest_find_asset(manifest, part->asset), oc_location_bare(part->name), NULL, NULL, 0};
         }
         if (part != NULL && oc_location_bare(tensor->location) != tensor->location) {
             supply->edits[supply->edit_count++] =
@@ -88,7 +88,8 @@ out:
 void oc_supply_drop_files(oc_supply *supply)
 {
     for (size_t i = 0; i < supply->file_count; i++) {
-        oc_region_free(&supply->files[i].region);
+        oc_bundle_unshare(supply->bundle, supply->files[i].shared);
+        supply->files[i].shared = NULL;
         supply->files[i].data = NULL;
     }
     oc_region_free(&supply->small);
@@ -129,15 +130,10 @@ ortcrypt_status oc_supply_load(oc_supply *supply, const ortcrypt_monitor *monito
 
     for (size_t i = 0; i < supply->file_count && st == ORTCRYPT_OK; i++) {
         oc_supply_file *const file = &supply->files[i];
-        size_t len = 0;
-        st = oc_len(file->asset->size, SIZE_MAX / 2, "external data", &len, err);
+        st = oc_bundle_share(&file->shared, supply->bundle, file->asset, monitor, err);
         if (st == ORTCRYPT_OK) {
-            st = oc_region_new(&file->region, len, err);
-        }
-        if (st == ORTCRYPT_OK) {
-            file->data = file->region.data;
-            file->len = len;
-            st = oc_bundle_read(supply->bundle, file->asset, file->data, monitor, err);
+            file->data = oc_shared_data(file->shared);
+            file->len = (size_t)file->asset->size;
         }
     }
     if (st != ORTCRYPT_OK) {

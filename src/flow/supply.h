@@ -17,8 +17,8 @@ typedef struct oc_supply_file {
     const oc_part *part;
     const oc_asset *asset;
     const char *name; /* the normalised location, inside part->name */
-    oc_region region; /* {0} unless loaded by oc_supply_load */
-    uint8_t *data;    /* once loaded, in the region or in the pages; len bytes */
+    oc_shared_asset *shared; /* NULL unless loaded by oc_supply_load */
+    uint8_t *data;           /* once loaded, shared or in the pages; len bytes */
     size_t len;
 } oc_supply_file;
 
@@ -49,7 +49,7 @@ ortcrypt_status oc_supply_put_back(oc_supply *supply, ortcrypt_error *err);
 bool oc_supply_fits(const oc_supply *supply); /* it would have less */
 void oc_put_back_free(struct oc_put_back *put_back); /* NULL is allowed */
 
-/* Decrypts every file into a region of its own. */
+/* Decrypts every file whole, unless another session of this bundle has it in memory already. */
 ortcrypt_status oc_supply_load(oc_supply *supply, const ortcrypt_monitor *monitor, ortcrypt_error *err);
 /* Instead: nothing is decrypted before ORT reads it. oc_supply_settle once ORT has created what it was asked for, or failed. */
 ortcrypt_status oc_supply_load_pages(oc_supply *supply, size_t window_len, ortcrypt_error *err);
