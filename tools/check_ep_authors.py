@@ -35,6 +35,11 @@ def main():
         subprocess.run([sys.executable, os.path.join(ROOT, "tools", "one_ep_context.py"), helper], check=True)
         run("ortcrypt_ep_context.c", [cc, "-std=c11", "-Wstrict-prototypes", "-Wmissing-prototypes", *FLAGS, "-isystem", ort_headers,
                                       "-c", helper, "-o", helper + ".o"])
+        quiet = helper + ".quiet.so"
+        run("ortcrypt_ep_context.c without its entry point", [cc, "-std=c11", "-DORTCRYPT_EP_CONTEXT_NO_ATTACH", *FLAGS, "-isystem",
+                                                              ort_headers, "-shared", helper, "-o", quiet])
+        if "ortcrypt_" in subprocess.run(["nm", "-D", "--defined-only", quiet], stdout=subprocess.PIPE, check=True, text=True).stdout:
+            sys.exit("docs/ep-authors.md: ORTCRYPT_EP_CONTEXT_NO_ATTACH leaves something exported")
         for compiler, language, standard, ending in ((cc, "c", "c11", "c"), (cxx, "cpp", "c++17", "cpp")):
             source = os.path.join(folder, "ep." + ending)
             with open(source, "w", encoding="utf-8") as file:

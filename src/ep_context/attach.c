@@ -12,6 +12,7 @@
 enum { OC_EP_REGISTRIES = 8 };
 static _Atomic(const ortcrypt_ep_registry *) registries[OC_EP_REGISTRIES];
 
+#if !defined(ORTCRYPT_EP_CONTEXT_NO_ATTACH) || !defined(ORTCRYPT_EP_CONTEXT_ONE_FILE)
 bool oc_ep_attach(const ortcrypt_ep_registry *registry)
 {
     bool attached = false;
@@ -24,6 +25,7 @@ bool oc_ep_attach(const ortcrypt_ep_registry *registry)
     }
     return attached;
 }
+#endif
 
 #ifndef ORTCRYPT_EP_CONTEXT_NO_ATTACH
 bool ortcrypt_ep_attach(const ortcrypt_ep_registry *registry)

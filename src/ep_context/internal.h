@@ -61,8 +61,10 @@ struct ortcrypt_ep_context {
     char *entries[OC_EP_ENTRY_COUNT]; /* heap; NULL: absent */
 };
 
+#if !defined(ORTCRYPT_EP_CONTEXT_NO_ATTACH) || !defined(ORTCRYPT_EP_CONTEXT_ONE_FILE)
 /* attach.c: remembers a registry; as ortcrypt_ep_attach. */
 OC_EP_SHARED bool oc_ep_attach(const ortcrypt_ep_registry *registry);
+#endif
 /* The callbacks of `id`, and who knows them; 0 and NULL when nobody does. */
 OC_EP_SHARED uint32_t oc_ep_find_id(const char *id, const ortcrypt_ep_registry **registry);
 /* Gives the context the callbacks of `id`; an error when nobody knows it. */
