@@ -5,6 +5,7 @@ clients (npm, pip, go), kept in build/cache and laid out in build/deps. A step w
 """
 
 import argparse
+import fcntl
 import fnmatch
 import glob
 import hashlib
@@ -317,6 +318,8 @@ def main():
         pins = json.load(file)
     runtimes, eps = arguments_parse(pins)
     os.makedirs(DEPS, exist_ok=True)
+    lock = open(os.path.join(DEPS, ".lock"), "wb")  # until this process ends: another target started at the same time waits
+    fcntl.flock(lock, fcntl.LOCK_EX)
     setup_headers(pins["headers"])
     setup_venv()
     for version in dict.fromkeys([*pins["default_runtimes"], *runtimes]):
