@@ -39,11 +39,13 @@ static ortcrypt_status make_memory(oc_paged *paged, ortcrypt_error *err)
     if (paged->pieces == NULL || paged->wanted.items == NULL || paged->resident.items == NULL || paged->workers == NULL) {
         return oc_fail_memory(err, (size_t)spec->piece_count * sizeof(*paged->wanted.items), "the list of pieces");
     }
-    void *const map = mmap(NULL, paged->map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    /* PROT_NONE until it is registered: mlockall(MCL_FUTURE) would fill it with zeros, and nobody would ask for its pages */
+    void *const map = mmap(NULL, paged->map_len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED) {
         return oc_fail_memory(err, paged->map_len, "an asset");
     }
     paged->map = map;
+    (void)munlock(map, paged->map_len); /* locked pages could not be evicted */
     (void)madvise(map, paged->map_len, MADV_NOHUGEPAGE); /* one page touched must not bring others, filled with zeros */
     (void)madvise(map, paged->map_len, MADV_DONTDUMP);
     if (madvise(map, paged->map_len, MADV_DONTFORK) != 0) { /* a child would read zeros */
@@ -52,6 +54,9 @@ static ortcrypt_status make_memory(oc_paged *paged, ortcrypt_error *err)
     paged->fd = oc_uffd_open(map, paged->map_len);
     if (paged->fd < 0) {
         return oc_fail_errno(err, ORTCRYPT_E_UNSUPPORTED, errno, "userfaultfd");
+    }
+    if (mprotect(map, paged->map_len, PROT_READ | PROT_WRITE) != 0) {
+        return oc_fail_errno(err, ORTCRYPT_E_NO_MEMORY, errno, "memory for an asset");
     }
     paged->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
     return paged->wake_fd < 0 ? oc_fail_errno(err, ORTCRYPT_E_IO, errno, "an event descriptor") : ORTCRYPT_OK;
@@ -140,12 +145,12 @@ ortcrypt_status oc_paged_settle(oc_paged *paged, bool complete, ortcrypt_error *
     return st;
 }
 
-/* Pages that are there. A poisoned one looks as if it were, and must not be touched. */
+/* Pages that are there, of pieces that were evicted in vain too. A poisoned one looks as if it were, and must not be touched. */
 static void wipe(oc_paged *paged)
 {
     for (uint64_t number = 0; paged->pieces != NULL && number < paged->spec.piece_count; number++) {
         uint8_t *const at = oc_paged_at(paged, number);
-        for (size_t done = 0; paged->pieces[number].state == OC_PIECE_PRESENT && done < oc_paged_room(paged, number); done += paged->page) {
+        for (size_t done = 0; paged->pieces[number].state != OC_PIECE_FAILED && done < oc_paged_room(paged, number); done += paged->page) {
             if (oc_uffd_present(at + done)) {
                 oc_wipe(at + done, paged->page);
             }
