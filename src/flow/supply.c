@@ -175,8 +175,8 @@ ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *r
         buffers[i] = (char *)supply->files[i].data;
         lens[i] = supply->files[i].len;
     }
-    if (direct) {
-        st = oc_ort_check(runtime, api->AddSessionConfigEntry(options, OC_DIRECT_ENTRY, "1"), err, "external data");
+    if (oc_runtime_has(runtime, OC_DIRECT_ENTRY)) { /* either way: the caller's own entry must not make ORT keep what goes away */
+        st = oc_ort_check(runtime, api->AddSessionConfigEntry(options, OC_DIRECT_ENTRY, direct ? "1" : "0"), err, "external data");
     }
     if (st == ORTCRYPT_OK && count != 0) {
         st = oc_ort_check(runtime, api->AddExternalInitializersFromFilesInMemory(options, names, buffers, lens, count), err,

@@ -98,6 +98,27 @@ static void planted_files_are_not_opened(void **state)
     }
 }
 
+/* The caller's entry would make ORT 1.31 and newer use, for as long as the session lives, buffers that are there to be copied. */
+static void copied_buffers_are_not_used_in_place(void **state)
+{
+    const rig_model misaligned = {.external = true, .gap = 1};
+
+    (void)state;
+    for (size_t i = 0; i < RIG_VERSION_COUNT; i++) {
+        OrtSessionOptions *base = NULL;
+        bed b;
+        bed_open(&b, rig_versions[i], &misaligned);
+        const OrtApi *const api = ortcrypt_runtime_api(b.runtime);
+        assert_null(api->CreateSessionOptions(&base));
+        assert_null(api->AddSessionConfigEntry(base, "session.use_external_initializer_file_buffers_directly", "1"));
+        assert_null(api->AddSessionConfigEntry(base, "session.disable_prepacking", "1"));
+        const ortcrypt_session_options run = {.struct_size = sizeof(run), .base = base};
+        assert_same_output(&b, &run, "misaligned weights, with the caller's entry");
+        api->ReleaseSessionOptions(base);
+        bed_close(&b);
+    }
+}
+
 static void routes_follow_size_and_runtime(void **state)
 {
     const rig_model small = {.external = true};
@@ -356,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folded_weights_are_right),
         cmocka_unit_test(planted_files_are_not_opened),
+        cmocka_unit_test(copied_buffers_are_not_used_in_place),
         cmocka_unit_test(routes_follow_size_and_runtime),
         cmocka_unit_test(wrong_order_of_closing_is_busy),
         cmocka_unit_test(damage_is_not_authentic),
