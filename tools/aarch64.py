@@ -133,7 +133,7 @@ def view():
     for name in ("models", "testmodels", "vectors", "venv"):
         os.symlink(os.path.join(fetch.DEPS, name), os.path.join(VIEW, "deps", name))
     os.symlink(os.path.join(HOME, "ort"), os.path.join(VIEW, "deps", "ort"))
-    for name in ("libortcrypt_reference_ep.so", "libortcrypt_bridge.so", "generated", "fakes"):
+    for name in ("libortcrypt_reference_ep.so", "libortcrypt_ep_cpp.so", "libortcrypt_bridge.so", "generated", "fakes"):
         os.symlink(os.path.join(BUILD, name), os.path.join(VIEW, name))
     wrapper("ortcrypt")
     wrapper("find_plaintext")

@@ -21,7 +21,7 @@ go() {
     [ "$status" = 0 ] || { echo "$stderr"; return 1; }
     [ "$(jq -r '"\(.plan.from) \(.plan.kind) \([.outputs[].compare.within] | all)"' <<<"$output")" = "$from true" ] || { echo "$output$stderr"; return 1; }
 }
-quiet() { [ -z "$stderr" ] || { echo "on standard error: $stderr"; return 1; }; }
+quiet() { silent || { echo "on standard error: $stderr"; return 1; }; }
 entries() { find "${1:-$CACHE}" -mindepth 2 -maxdepth 2 -type d -name '????????????????????????????????????????????????????????????????' | wc -l; }
 entry() { echo "$CACHE/$(ortcrypt inspect b -i "$KEY" --json | jq -r .bundle_id)/$(sha256sum b/manifest | cut -d' ' -f1)"; }
 

@@ -5,7 +5,7 @@ setup() { common_setup; }
 @test "the reference EP keeps the contract: a table, exit code 0, nothing left behind" {
     run --separate-stderr ortcrypt check-ep "$ORTCRYPT_BUILD/libortcrypt_reference_ep.so"
     [ "$status" = 0 ]
-    [ -z "$stderr" ]
+    silent
     grep -q '^EP  *OrtcryptReference' <<<"$output"
     grep -q '^runtime  *ONNX Runtime 1.32.0' <<<"$output"
     grep -q '^uses the read callback  *holds' <<<"$output"
@@ -29,6 +29,6 @@ setup() { common_setup; }
     fails 1 'text.so' check-ep text.so
     fails 1 'no library of execution providers' check-ep "$ORTCRYPT_BUILD/libortcrypt.so"
     fails 6 'gone.so' check-ep "$ORTCRYPT_BUILD/libortcrypt_reference_ep.so" --ort ./gone.so
-    fails 5 'no EPContext callbacks' check-ep "$ORTCRYPT_BUILD/libortcrypt_reference_ep.so" --ort "$ORTCRYPT_DEPS/ort/1.27.0/libonnxruntime.so.1.27.0"
+    fails 5 'no EPContext callbacks' check-ep "$ORTCRYPT_BUILD/libortcrypt_reference_ep.so" --ort "$ORTCRYPT_DEPS/ort/1.24.4/libonnxruntime.so.1.24.4"
     fails 2 'check-ep needs' check-ep
 }

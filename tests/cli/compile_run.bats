@@ -30,10 +30,10 @@ compile_and_compare() { # MODEL INPUT-OPTIONS...
     bundle=$(mktemp -d)/b
     make_bundle "$bundle" "$model"
     run --separate-stderr ortcrypt compile "$bundle" -i "$KEY" --ep OrtcryptReference --json
-    [ "$status" = 0 ] && [ -z "$stderr" ] || { echo "$stderr"; return 1; }
+    [ "$status" = 0 ] && silent || { echo "$stderr"; return 1; }
     [ "$(jq '.ep_context_nodes > 0 and .blobs == .ep_context_nodes and .verified' <<<"$output")" = true ]
     run --separate-stderr ortcrypt run "$bundle" -i "$KEY" --ep OrtcryptReference --random 1 "$@" --compare "$model" --explain --json
-    [ "$status" = 0 ] && [ -z "$stderr" ] || { echo "$stderr"; return 1; }
+    [ "$status" = 0 ] && silent || { echo "$stderr"; return 1; }
     [ "$(jq '[.outputs[].compare.within] | all' <<<"$output")" = true ]
     [ "$(jq -r '.plan.kind' <<<"$output")" = compiled ]
     [ "$(jq '[.plan.assets[] | select(.role == "ep_context")] | length > 0' <<<"$output")" = true ]
@@ -76,12 +76,12 @@ source_variant() {
     make_bundle b
     run --separate-stderr ortcrypt compile b -i "$KEY" --ep OrtcryptReference
     [ "$status" = 0 ]
-    [ -z "$stderr" ]
+    silent
     grep -q "$(sha256sum b/manifest | cut -d' ' -f1)" <<<"$output"
     grep -q 'sequence 2' <<<"$output"
     run --separate-stderr ortcrypt run b -i "$KEY" --ep OrtcryptReference --random 3 --dim batch=2 --repeat 5 --explain
     [ "$status" = 0 ]
-    [ -z "$stderr" ]
+    silent
     grep -q 'sum: float32\[2, 4\]' <<<"$output"
     grep -Eq 'latency +min [0-9.]+, p50 [0-9.]+, p90 [0-9.]+, p99 [0-9.]+, max [0-9.]+ ms of 5 runs' <<<"$output"
     grep -q 'ep_context ' <<<"$output"
@@ -90,7 +90,7 @@ source_variant() {
 @test "--input and --output: .npy in, .npy out, the right values" {
     run --separate-stderr ortcrypt run "$F/add.ortc" -i "$KEY" --input "a=$F/a.npy" --input "b=$F/b.npy" --output out
     [ "$status" = 0 ]
-    [ -z "$stderr" ]
+    silent
     [ "$(ls out | sort | paste -sd' ')" = "a_b_c.npy sum.npy" ]
     "$PYTHON" - "$F" <<'END'
 import sys

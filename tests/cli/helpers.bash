@@ -79,6 +79,9 @@ check_failed() {
     [ -z "$(printf '%s' "$errors" | grep -E 'failed to|onnxruntime_src|\(null\)|: src/')" ]
 }
 
+# Nothing on standard error; but on a kernel without Landlock or seccomp, that it is one.
+silent() { [ -z "$(printf '%s' "$stderr" | grep -v '^ortcrypt: note: the sandbox does not hold everything here: ')" ]; }
+
 # Objects of bundle $1, largest first.
 objects() { find "$1/objects" -type f -printf '%s %p\n' | sort -rn | cut -d' ' -f2-; }
 

@@ -11,7 +11,7 @@ weightless() { # MODEL
         ortcrypt compile b -i "$KEY" --ep OrtcryptReference --variant "light$embed" $embed --weightless >/dev/null
         run --separate-stderr ortcrypt run b -i "$KEY" --ep OrtcryptReference --variant "light$embed" --random 1 \
             --compare "$F/m/ext/good.onnx" --explain --json
-        [ "$status" = 0 ] && [ -z "$stderr" ] || { echo "$stderr"; return 1; }
+        [ "$status" = 0 ] && silent || { echo "$stderr"; return 1; }
         [ "$(jq -r '[.outputs[].compare.within] | all' <<<"$output")" = true ]
         [ "$(jq -r '.plan.assets[] | select(.route == "source model buffer") | .resident' <<<"$output")" = true ]
     done
