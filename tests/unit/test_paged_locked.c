@@ -1,6 +1,6 @@
 /*
  * Memory filled when touched, in a process that locks its memory: mlockall(MCL_FUTURE) fills new mappings with zeros at once, and what is
- * there is never asked for.
+ * there is never asked for. And what cannot be opened at all.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,11 +74,26 @@ static void locked_memory_is_evicted(void **state)
     run(4 * PIECE);
 }
 
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    static const uint32_t lens[1] = {1};
+    oc_paged *paged = NULL;
+    oc_paged_spec spec = {.piece_len = PIECE, .piece_count = 0, .lens = lens, .fill = fill};
+    assert_int_equal(oc_paged_open(&paged, &spec, &err), ORTCRYPT_E_INVALID);
+    spec = (oc_paged_spec){.piece_len = 1000, .piece_count = 1, .lens = lens, .fill = fill};
+    assert_int_equal(oc_paged_open(&paged, &spec, &err), ORTCRYPT_E_INVALID);
+    assert_null(paged);
+    oc_paged_close(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(locked_memory_is_filled),
         cmocka_unit_test(locked_memory_is_evicted),
+        cmocka_unit_test(nonsense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
