@@ -59,7 +59,8 @@ void oc_bundle_unshare(ortcrypt_bundle *bundle, oc_shared_asset *shared);
 
 /*
  * Assets as memory that is decrypted when it is touched (os/os.h, oc_paged: what a reader may do, what a failure does). Together
- * they hold at least a byte; bundle and assets must outlive the pages. Open -> data of each -> settle -> close.
+ * they hold at least a byte; the bundle must outlive the pages, and the assets stay in it (what describes them is copied: writers of
+ * the transaction whose view this is may finish meanwhile). Open -> data of each -> settle -> close.
  */
 typedef struct oc_asset_pages oc_asset_pages;
 typedef struct oc_pages_end {

@@ -106,7 +106,7 @@ ortcrypt_status oc_object_check_name(const oc_store *store, const uint8_t object
 
 /* An asset open for reading: length, header and last chunk are checked. Read-only afterwards: any number of lanes. */
 typedef struct oc_object {
-    const oc_asset *asset;
+    oc_asset asset; /* a copy: the manifest's list moves while assets are added; its leaves stay where they are */
     oc_shape shape;
     oc_stream *stream;
     int fd;

@@ -33,7 +33,7 @@ static ortcrypt_status check_header(oc_object *object, const ortcrypt_bundle *bu
     ortcrypt_status st = oc_pread_full(object->fd, 0, object->header, sizeof object->header, object->what, err);
     if (st == ORTCRYPT_OK) {
         st = oc_stream_open_new(&object->stream, bundle->key.data,
-                                oc_bundle_context(context, bundle, bundle->manifest->bundle_id, object->asset->id), object->header, err);
+                                oc_bundle_context(context, bundle, bundle->manifest->bundle_id, object->asset.id), object->header, err);
         if (st == ORTCRYPT_E_NOT_AUTHENTIC) {
             st = oc_fail(err, st, "%s was altered, or belongs to another asset or bundle: its header is not authentic", object->what);
         }
@@ -81,7 +81,7 @@ ortcrypt_status oc_object_open(oc_object *out, const ortcrypt_bundle *bundle, co
     uint64_t size = 0;
     ortcrypt_status st = ORTCRYPT_OK;
     memset(out, 0, sizeof *out);
-    out->asset = asset;
+    out->asset = *asset;
     out->fd = -1;
     out->check_leaves = atomic_load(&bundle->check_leaves);
     oc_hex_encode(out->id, asset->id, OC_ASSET_ID_LEN);
@@ -146,7 +146,7 @@ static ortcrypt_status check_leaf(const oc_object *object, uint64_t piece, oc_sp
 {
     uint8_t leaf[OC_LEAF_LEN];
     ortcrypt_status st = oc_sha256(leaf, sealed, err);
-    if (st == ORTCRYPT_OK && memcmp(leaf, object->asset->pieces[piece], OC_LEAF_LEN) != 0) {
+    if (st == ORTCRYPT_OK && memcmp(leaf, object->asset.pieces[piece], OC_LEAF_LEN) != 0) {
         st = oc_fail(err, ORTCRYPT_E_NOT_AUTHENTIC, "%s was altered: its piece %llu, at byte %llu, is not the one in the manifest",
                      object->what, (unsigned long long)piece, (unsigned long long)oc_piece_offset(piece));
     }

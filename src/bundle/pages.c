@@ -16,7 +16,7 @@ typedef struct pages_lane {
 
 struct oc_asset_pages {
     ortcrypt_bundle *bundle;
-    const oc_asset **assets;
+    oc_asset *assets; /* copies: the manifest's list moves while assets are added to a transaction whose view this reads */
     uint64_t *first; /* piece of each asset; one more: the number of pieces */
     size_t count;
     uint32_t *lens;
@@ -25,9 +25,11 @@ struct oc_asset_pages {
     oc_paged *paged; /* its threads use what is above */
 };
 
-static void lane_close(pages_lane *lane)
+/* The room for ciphertext stays: another file is read with it, and memory for it might not be had again. */
+static void lane_leave(pages_lane *lane)
 {
-    oc_piece_lane_free(&lane->lane);
+    oc_stream_lane_free(lane->lane.stream);
+    lane->lane.stream = NULL;
     if (lane->open) {
         oc_object_close(&lane->object);
         lane->open = false;
@@ -57,14 +59,19 @@ static ortcrypt_status fill_piece(void *state, unsigned lane_number, uint64_t pi
     const size_t asset = find_asset(pages, piece);
     ortcrypt_status st = ORTCRYPT_OK;
     if (lane->open && lane->asset != asset) {
-        lane_close(lane);
+        lane_leave(lane);
     }
     if (!lane->open) {
-        st = oc_object_open(&lane->object, pages->bundle, pages->assets[asset], err);
+        st = oc_object_open(&lane->object, pages->bundle, &pages->assets[asset], err);
         lane->open = st == ORTCRYPT_OK;
         lane->asset = asset;
     }
-    return st == ORTCRYPT_OK ? oc_object_read_piece(&lane->object, &lane->lane, piece - pages->first[asset], to, err) : st;
+    const uint64_t within = piece - pages->first[asset];
+    if (st == ORTCRYPT_OK && (within >= lane->object.shape.piece_count ||
+                              oc_piece_plain_len(&lane->object.shape, within) != pages->lens[piece])) { /* no bytes of a piece before in its end */
+        st = oc_fail(err, ORTCRYPT_E_NOT_AUTHENTIC, "%s is not the asset that was opened", lane->object.what);
+    }
+    return st == ORTCRYPT_OK ? oc_object_read_piece(&lane->object, &lane->lane, within, to, err) : st;
 }
 
 static uint64_t pieces_of(const oc_asset *asset) { return asset->size / OC_PIECE_PLAIN_LEN + (asset->size % OC_PIECE_PLAIN_LEN != 0 ? 1 : 0); }
@@ -79,7 +86,7 @@ static ortcrypt_status lay_out(oc_asset_pages *pages, const oc_asset *const *ass
     }
     pages->count = count;
     for (size_t i = 0; i < count; i++) {
-        pages->assets[i] = assets[i];
+        pages->assets[i] = *assets[i];
         pages->first[i] = total;
         if (!oc_add_u64(total, pieces_of(assets[i]), &total) || total > SIZE_MAX / 2 / OC_PIECE_PLAIN_LEN) {
             return oc_fail(err, ORTCRYPT_E_LIMIT, "the assets are larger than memory can be");
@@ -106,7 +113,7 @@ static ortcrypt_status check_objects(const oc_asset_pages *pages, ortcrypt_error
     ortcrypt_status st = ORTCRYPT_OK;
     for (size_t i = 0; i < pages->count && st == ORTCRYPT_OK; i++) {
         oc_object object;
-        st = oc_object_open(&object, pages->bundle, pages->assets[i], err);
+        st = oc_object_open(&object, pages->bundle, &pages->assets[i], err);
         if (st == ORTCRYPT_OK) {
             oc_object_close(&object);
         }
@@ -165,7 +172,8 @@ void oc_asset_pages_close(oc_asset_pages *pages)
     if (pages != NULL) {
         oc_paged_close(pages->paged);
         for (unsigned i = 0; i < OC_DEFAULT_THREADS_MAX; i++) {
-            lane_close(&pages->lanes[i]);
+            lane_leave(&pages->lanes[i]);
+            oc_piece_lane_free(&pages->lanes[i].lane);
         }
         free(pages->assets);
         free(pages->first);

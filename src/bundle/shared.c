@@ -7,7 +7,7 @@
 
 struct oc_shared_asset {
     oc_shared_asset *next;
-    const oc_asset *asset;
+    uint8_t id[OC_ASSET_ID_LEN];
     oc_region region;
     unsigned users;
 };
@@ -15,7 +15,7 @@ struct oc_shared_asset {
 static oc_shared_asset *find(const ortcrypt_bundle *bundle, const oc_asset *asset)
 {
     oc_shared_asset *at = bundle->shared;
-    while (at != NULL && memcmp(at->asset->id, asset->id, OC_ASSET_ID_LEN) != 0) {
+    while (at != NULL && memcmp(at->id, asset->id, OC_ASSET_ID_LEN) != 0) {
         at = at->next;
     }
     return at;
@@ -29,7 +29,7 @@ static ortcrypt_status decrypt(oc_shared_asset **out, ortcrypt_bundle *bundle, c
     if (made == NULL) {
         return oc_fail_memory(err, sizeof *made, "an asset");
     }
-    made->asset = asset;
+    memcpy(made->id, asset->id, OC_ASSET_ID_LEN);
     ortcrypt_status st = oc_len(asset->size, SIZE_MAX / 2, "an asset", &len, err);
     if (st == ORTCRYPT_OK) {
         st = oc_region_new(&made->region, len, err);

@@ -168,7 +168,7 @@ static ortcrypt_status give_source(ortcrypt_output *output, OrtSessionOptions *o
     if (st == ORTCRYPT_OK && ways.model == OC_MODEL_PAGED && !o->weightless) {
         st = oc_supply_model_pages(&model->pages, output->source, err);
         model->data = st == ORTCRYPT_OK ? oc_asset_pages_data(model->pages, 0) : NULL;
-        model->len = (size_t)output->source->model->size;
+        model->len = (size_t)output->source->model.size;
     } else if (st == ORTCRYPT_OK) {
         st = oc_supply_model(output->source, &model->region, &model->len, o->monitor, err);
         model->data = model->region.data;

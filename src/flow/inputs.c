@@ -85,7 +85,7 @@ ortcrypt_status oc_inputs_read_model(ortcrypt_inputs *inputs, const ortcrypt_mon
 
     if (inputs->ways.model == OC_MODEL_PAGED) {
         st = oc_supply_model_pages(&inputs->model_pages, inputs->supply, err);
-        inputs->model_len = (size_t)inputs->supply->model->size;
+        inputs->model_len = (size_t)inputs->supply->model.size;
     } else {
         st = oc_supply_model(inputs->supply, &inputs->model, &inputs->model_len, monitor, err);
     }

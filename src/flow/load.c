@@ -26,7 +26,7 @@ static ortcrypt_status read_prepacking(bool *on, bool *set, const ortcrypt_runti
 
 static uint64_t files_len(const oc_supply *supply)
 {
-    return oc_supply_len(supply) - supply->model->size;
+    return oc_supply_len(supply) - supply->model.size;
 }
 
 static uint64_t blobs_len(const oc_supply *supply)
@@ -52,7 +52,7 @@ oc_load_facts oc_load_facts_of(const oc_supply *supply, const ortcrypt_runtime *
                            .pages = oc_paged_available(),
                            .proc = oc_flow_has_proc(),
                            .fits = oc_supply_fits(supply),
-                           .model_len = supply->model->size,
+                           .model_len = supply->model.size,
                            .files = supply->file_count != 0,
                            .files_len = files_len(supply),
                            .largest_len = oc_supply_largest(supply, true),

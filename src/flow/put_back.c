@@ -31,7 +31,7 @@ void oc_put_back_free(struct oc_put_back *put_back)
 /* By tensors, not by files: several may share bytes, and each gets its own. */
 bool oc_supply_fits(const oc_supply *supply)
 {
-    uint64_t sum = supply->model->size;
+    uint64_t sum = supply->model.size;
     bool known = true;
 
     for (size_t i = 0; i < supply->onnx->tensor_count && known; i++) {
@@ -53,7 +53,7 @@ static ortcrypt_status open_files(struct oc_put_back *put_back, const oc_supply 
     }
     put_back->file_count = count;
     for (size_t i = 0; i < count && st == ORTCRYPT_OK; i++) {
-        st = oc_asset_reader_open(&put_back->readers[i], supply->bundle, supply->files[i].asset, err);
+        st = oc_asset_reader_open(&put_back->readers[i], supply->bundle, &supply->files[i].asset, err);
         if (st == ORTCRYPT_OK) {
             put_back->sources[i] = oc_asset_reader_source(put_back->readers[i]);
         }

@@ -88,7 +88,7 @@ static ortcrypt_status create(ortcrypt_session *session, const OrtSessionOptions
     if (inputs->ways.model != OC_MODEL_PIPE) {
         st = create_from_array(session, options, monitor, err);
     } else {
-        st = oc_load_plan_model(inputs, inputs->supply->model->size, err);
+        st = oc_load_plan_model(inputs, inputs->supply->model.size, err);
         if (st == ORTCRYPT_OK) {
             st = create_from_pipe(session, options, err);
         }

@@ -30,8 +30,11 @@ static ortcrypt_status list_files(oc_supply *supply, ortcrypt_error *err)
             known = supply->files[j].part == part;
         }
         if (!known) {
-            supply->files[supply->file_count++] =
-                (oc_supply_file){part, oc_manifest_find_asset(manifest, part->asset), oc_location_bare(part->name), NULL, NULL, 0};
+            const oc_asset *const asset = oc_manifest_find_asset(manifest, part->asset);
+            if (asset == NULL) {
+                return oc_fail(err, ORTCRYPT_E_NOT_AUTHENTIC, "%s is no asset of the bundle", part->name);
+            }
+            supply->files[supply->file_count++] = (oc_supply_file){part, *asset, oc_location_bare(part->name), NULL, NULL, 0};
         }
         if (part != NULL && oc_location_bare(tensor->location) != tensor->location) {
             supply->edits[supply->edit_count++] =
@@ -57,12 +60,13 @@ ortcrypt_status oc_supply_open(oc_supply **out, ortcrypt_bundle *bundle, const o
     }
     supply->bundle = bundle;
     supply->variant = variant;
-    supply->model = part != NULL ? oc_manifest_find_asset(manifest, part->asset) : NULL;
-    if (supply->model == NULL) {
+    const oc_asset *const model = part != NULL ? oc_manifest_find_asset(manifest, part->asset) : NULL;
+    if (model == NULL) {
         st = oc_fail(err, ORTCRYPT_E_NOT_AUTHENTIC, "variant %s has no model", variant->id);
         goto out;
     }
-    st = oc_asset_reader_open(&reader, bundle, supply->model, err);
+    supply->model = *model;
+    st = oc_asset_reader_open(&reader, bundle, &supply->model, err);
     if (st == ORTCRYPT_OK) {
         const oc_source source = oc_asset_reader_source(reader);
         st = oc_onnx_scan(&supply->onnx, &source, "the model of the bundle", err);
@@ -114,10 +118,10 @@ void oc_supply_free(oc_supply *supply)
 
 uint64_t oc_supply_len(const oc_supply *supply)
 {
-    uint64_t sum = supply->model->size;
+    uint64_t sum = supply->model.size;
 
     for (size_t i = 0; i < supply->file_count; i++) {
-        if (!oc_add_u64(sum, supply->files[i].asset->size, &sum)) {
+        if (!oc_add_u64(sum, supply->files[i].asset.size, &sum)) {
             return UINT64_MAX;
         }
     }
@@ -130,10 +134,10 @@ ortcrypt_status oc_supply_load(oc_supply *supply, const ortcrypt_monitor *monito
 
     for (size_t i = 0; i < supply->file_count && st == ORTCRYPT_OK; i++) {
         oc_supply_file *const file = &supply->files[i];
-        st = oc_bundle_share(&file->shared, supply->bundle, file->asset, monitor, err);
+        st = oc_bundle_share(&file->shared, supply->bundle, &file->asset, monitor, err);
         if (st == ORTCRYPT_OK) {
             file->data = oc_shared_data(file->shared);
-            file->len = (size_t)file->asset->size;
+            file->len = (size_t)file->asset.size;
         }
     }
     if (st != ORTCRYPT_OK) {
@@ -210,7 +214,7 @@ static ortcrypt_status rewrite(const oc_supply *supply, oc_push_fn push, void *s
 {
     oc_asset_reader *reader = NULL;
 
-    ortcrypt_status st = oc_asset_reader_open(&reader, supply->bundle, supply->model, err);
+    ortcrypt_status st = oc_asset_reader_open(&reader, supply->bundle, &supply->model, err);
     if (st == ORTCRYPT_OK) {
         const oc_source source = oc_asset_reader_source(reader);
         st = oc_onnx_rewrite(supply->onnx, &source, supply->edits, supply->edit_count, push, state, len, err);
@@ -222,7 +226,7 @@ static ortcrypt_status rewrite(const oc_supply *supply, oc_push_fn push, void *s
 ortcrypt_status oc_supply_model(const oc_supply *supply, oc_region *region, size_t *len, const ortcrypt_monitor *monitor,
                                 ortcrypt_error *err)
 {
-    uint64_t model_len = supply->model->size;
+    uint64_t model_len = supply->model.size;
     oc_region made = {0};
     size_t made_len = 0;
     ortcrypt_status st = ORTCRYPT_OK;
@@ -240,7 +244,7 @@ ortcrypt_status oc_supply_model(const oc_supply *supply, oc_region *region, size
         fill to = {&made, 0};
         st = rewrite(supply, fill_region, &to, NULL, err);
     } else if (st == ORTCRYPT_OK) {
-        st = oc_bundle_read(supply->bundle, supply->model, made.data, monitor, err);
+        st = oc_bundle_read(supply->bundle, &supply->model, made.data, monitor, err);
     }
     if (st == ORTCRYPT_OK) {
         *region = made;
@@ -261,5 +265,5 @@ ortcrypt_status oc_supply_feed(const oc_supply *supply, oc_feeder *feeder, ortcr
     if (supply->edit_count != 0) {
         return rewrite(supply, push_to_pipe, feeder, NULL, err);
     }
-    return oc_bundle_stream(supply->bundle, supply->model, push_to_pipe, feeder, NULL, err);
+    return oc_bundle_stream(supply->bundle, &supply->model, push_to_pipe, feeder, NULL, err);
 }

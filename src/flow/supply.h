@@ -15,7 +15,7 @@
 
 typedef struct oc_supply_file {
     const oc_part *part;
-    const oc_asset *asset;
+    oc_asset asset; /* a copy: the manifest's list moves while an output adds assets to it */
     const char *name; /* the normalised location, inside part->name */
     oc_shared_asset *shared; /* NULL unless loaded by oc_supply_load */
     uint8_t *data;           /* once loaded, shared or in the pages; len bytes */
@@ -25,7 +25,7 @@ typedef struct oc_supply_file {
 typedef struct oc_supply {
     ortcrypt_bundle *bundle;
     const oc_variant *variant;
-    const oc_asset *model;
+    oc_asset model; /* a copy, too; its leaves, like those of the files, are the manifest's */
     oc_onnx_model *onnx;
     oc_onnx_edit *edits; /* locations that begin with "./": before 1.31 ORT never finds those in memory; or all, put back */
     size_t edit_count;

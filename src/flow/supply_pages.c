@@ -44,7 +44,7 @@ ortcrypt_status oc_supply_load_pages(oc_supply *supply, size_t window_len, ortcr
         st = oc_fail_memory(err, (supply->file_count + 1) * sizeof(*assets), "the list of external files");
     }
     for (size_t i = 0; i < supply->file_count && st == ORTCRYPT_OK; i++) {
-        assets[i] = supply->files[i].asset;
+        assets[i] = &supply->files[i].asset;
     }
     if (st == ORTCRYPT_OK) {
         const oc_pages_options options = {.window_len = window_len, .ahead_len = OC_AHEAD_LEN, .ends = ends, .end_count = end_count};
@@ -52,7 +52,7 @@ ortcrypt_status oc_supply_load_pages(oc_supply *supply, size_t window_len, ortcr
     }
     for (size_t i = 0; i < supply->file_count && st == ORTCRYPT_OK; i++) {
         supply->files[i].data = oc_asset_pages_data(supply->pages, i);
-        supply->files[i].len = (size_t)supply->files[i].asset->size;
+        supply->files[i].len = (size_t)supply->files[i].asset.size;
     }
     free(assets);
     free(ends);
@@ -106,7 +106,7 @@ static size_t small_len(const oc_supply *supply)
             sum += small_room(tensor);
         }
     }
-    return sum <= (oc_supply_len(supply) - supply->model->size) / SMALL_PART ? (size_t)sum : 0;
+    return sum <= (oc_supply_len(supply) - supply->model.size) / SMALL_PART ? (size_t)sum : 0;
 }
 
 /*
@@ -130,7 +130,7 @@ static ortcrypt_status copy_small(oc_supply *supply, uint8_t **at, ortcrypt_erro
         if (file != open_file) {
             oc_asset_reader_close(reader);
             reader = NULL;
-            st = oc_asset_reader_open(&reader, supply->bundle, supply->files[file].asset, err);
+            st = oc_asset_reader_open(&reader, supply->bundle, &supply->files[file].asset, err);
             open_file = file;
         }
         if (st == ORTCRYPT_OK) {
@@ -236,7 +236,8 @@ ortcrypt_status oc_supply_model_pages(oc_asset_pages **out, const oc_supply *sup
             ends[options.end_count++] = (oc_pages_end){0, tensor->raw_off + tensor->raw_len - 1};
         }
     }
-    const ortcrypt_status st = oc_asset_pages_open(out, supply->bundle, &supply->model, 1, &options, err);
+    const oc_asset *const asset = &supply->model;
+    const ortcrypt_status st = oc_asset_pages_open(out, supply->bundle, &asset, 1, &options, err);
     free(ends);
     return st;
 }
