@@ -110,6 +110,7 @@ ortcrypt_status oc_inputs_settle(ortcrypt_inputs *inputs, bool created, ortcrypt
     if (!oc_file_way_resident(inputs->ways.files)) {
         oc_supply_drop_files(inputs->supply);
     }
+    oc_supply_drop_put_back(inputs->supply);
     return st;
 }
 
@@ -164,6 +165,7 @@ ortcrypt_status ortcrypt_inputs_open(ortcrypt_inputs **inputs, ortcrypt_runtime 
         st = oc_inputs_read_model(made, o.monitor, err);
     }
     if (st == ORTCRYPT_OK) {
+        oc_supply_drop_put_back(made->supply);
         *inputs = made;
         made = NULL;
     }

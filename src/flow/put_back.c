@@ -28,6 +28,15 @@ void oc_put_back_free(struct oc_put_back *put_back)
     free(put_back);
 }
 
+void oc_supply_drop_put_back(oc_supply *supply)
+{
+    if (supply->put_back != NULL) {
+        oc_put_back_free(supply->put_back);
+        supply->put_back = NULL;
+        supply->edit_count = 0; /* they read from it */
+    }
+}
+
 /* By tensors, not by files: several may share bytes, and each gets its own. */
 bool oc_supply_fits(const oc_supply *supply)
 {

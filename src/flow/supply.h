@@ -47,6 +47,8 @@ void oc_supply_free(oc_supply *supply); /* wipes; NULL is allowed */
  */
 ortcrypt_status oc_supply_put_back(oc_supply *supply, ortcrypt_error *err);
 bool oc_supply_fits(const oc_supply *supply); /* it would have less */
+/* Once the model was made, or ORT has it: files and pieces of plaintext that were kept for it go. No model can be made any more. */
+void oc_supply_drop_put_back(oc_supply *supply);
 void oc_put_back_free(struct oc_put_back *put_back); /* NULL is allowed */
 
 /* Decrypts every file whole, unless another session of this bundle has it in memory already. */
