@@ -41,7 +41,8 @@ void oc_region_free(oc_region *region);                                         
  * A system call that is given an address whose page is not there fails with EFAULT: only for readers that read themselves.
  *
  * While the reader prepares (until settle) a piece that cannot be filled becomes 0xff bytes, so that a reader that cannot be
- * interrupted ends, and settle says why: nothing made from the memory may be used then. Afterwards such a piece becomes SIGBUS.
+ * interrupted ends, and settle says why: nothing made from the memory may be used then. Afterwards it is tried
+ * again for some seconds if memory or descriptors were short; a piece that still cannot be filled becomes SIGBUS.
  */
 typedef struct oc_paged oc_paged;
 /* Fills piece `piece` (its bytes) at `to`. `lane` is below OC_DEFAULT_THREADS_MAX. */

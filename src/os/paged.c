@@ -3,6 +3,7 @@
  * then into place in one step, so that a reader sees a page whole or not at all. No thread here reads or writes the range itself
  * before it was closed to readers: a worker that waits for a page waits for itself.
  */
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include "os/paged.h"
 #include "os/uffd.h"
 
+#define RETRY_COUNT 500 /* of a fill that lacks memory or descriptors */
+#define RETRY_MS 10     /* between two of them */
 #define FAILED_BYTE 0xff /* not a number, as a float; and no divisor of zero, as an integer */
 
 static void ring_push(oc_paged_ring *to, uint64_t item, uint64_t cap)
@@ -157,19 +160,51 @@ static void keep_failure(oc_paged *paged, ortcrypt_status status, const ortcrypt
     }
 }
 
+/* It may be otherwise in a moment. */
+static bool is_transient(ortcrypt_status st, const ortcrypt_error *err)
+{
+    return st != ORTCRYPT_OK && (st == ORTCRYPT_E_NO_MEMORY || err->sys_errno == EMFILE || err->sys_errno == ENFILE ||
+                                 err->sys_errno == ENOMEM || err->sys_errno == EAGAIN);
+}
+
+/* Before the memory was handed over its reader is told of a failure; afterwards it would die of it, so it waits. */
+static bool may_wait(oc_paged *paged)
+{
+    pthread_mutex_lock(&paged->mutex);
+    const bool may = paged->settled && !paged->stop;
+    pthread_mutex_unlock(&paged->mutex);
+    return may;
+}
+
+/* *rc: errno of putting it into place. */
+static ortcrypt_status fill_once(const oc_paged_worker *self, uint64_t number, int *rc, ortcrypt_error *err)
+{
+    const oc_paged *const paged = self->paged;
+    const size_t room = oc_paged_room(paged, number);
+    const size_t len = paged->spec.lens[number];
+
+    *err = (ortcrypt_error)ORTCRYPT_ERROR_INIT;
+    ortcrypt_status st = paged->spec.fill(paged->spec.state, self->lane, number, self->plain.data, err);
+    memset(self->plain.data + len, 0, room - len); /* as behind the end of a file that is mapped */
+    *rc = st == ORTCRYPT_OK ? oc_uffd_copy(paged->fd, oc_paged_at(paged, number), self->plain.data, room) : 0;
+    if (*rc != 0) {
+        st = oc_fail_errno(err, ORTCRYPT_E_NO_MEMORY, *rc, "memory for an asset");
+    }
+    return st;
+}
+
 /* Fills a claimed piece. */
 static void fill(oc_paged_worker *self, uint64_t number)
 {
     oc_paged *const paged = self->paged;
     const size_t room = oc_paged_room(paged, number);
-    const size_t len = paged->spec.lens[number];
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    int rc = 0;
 
-    ortcrypt_status st = paged->spec.fill(paged->spec.state, self->lane, number, self->plain.data, &err);
-    memset(self->plain.data + len, 0, room - len); /* as behind the end of a file that is mapped */
-    int rc = st == ORTCRYPT_OK ? oc_uffd_copy(paged->fd, oc_paged_at(paged, number), self->plain.data, room) : 0;
-    if (rc != 0) {
-        st = oc_fail_errno(&err, ORTCRYPT_E_NO_MEMORY, rc, "memory for an asset");
+    ortcrypt_status st = fill_once(self, number, &rc, &err);
+    for (unsigned tries = 0; is_transient(st, &err) && tries < RETRY_COUNT && may_wait(paged); tries++) {
+        (void)poll(NULL, 0, RETRY_MS);
+        st = fill_once(self, number, &rc, &err);
     }
     pthread_mutex_lock(&paged->mutex);
     if (st != ORTCRYPT_OK) {
