@@ -59,7 +59,7 @@ setup() { common_setup; }
 
 @test "--probe proves the bridge, and the native route, with a real EP" {
     qnn=$ORTCRYPT_DEPS/eps/qnn/onnxruntime_qnn/libonnxruntime_providers_qnn.so
-    [ -f "$qnn" ] || skip "no QNN here"
+    need_qnn "$qnn"
     qnn_route() {
         ortcrypt eps --ort "$ORTCRYPT_DEPS/ort/$1/libonnxruntime.so.$1" --ep "QNNExecutionProvider=$qnn" --ep-option backend_type=htp \
             --ep-option soc_model=57 --probe --json 2>/dev/null |
@@ -111,7 +111,7 @@ setup() { common_setup; }
 
 @test "QNN: behind the bridge where it knows no callback of the runtime, as it is where it does, refused without the bridge" {
     qnn=QNNExecutionProvider=$ORTCRYPT_DEPS/eps/qnn/onnxruntime_qnn/libonnxruntime_providers_qnn.so
-    [ -e "${qnn#*=}" ] || skip "QNN was not fetched"
+    need_qnn "${qnn#*=}"
     for version in 1.24.4 1.32.0; do
         run --separate-stderr ortcrypt eps --ort "$ORTCRYPT_DEPS/ort/$version/libonnxruntime.so.$version" --ep "$qnn" --json
         [ "$status" = 0 ]

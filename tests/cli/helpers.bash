@@ -79,6 +79,12 @@ check_failed() {
     [ -z "$(printf '%s' "$errors" | grep -E 'failed to|onnxruntime_src|\(null\)|: src/')" ]
 }
 
+# For a path of QNN's library: skips where it is not, or does not run as it should.
+need_qnn() {
+    [ -f "$1" ] || skip "no QNN here"
+    [ -z "${ORTCRYPT_SANITIZE:-}" ] || skip "QNN takes no model and crashes the leak detector in a sanitized process"
+}
+
 # Nothing on standard error; but on a kernel without Landlock or seccomp, that it is one.
 silent() { [ -z "$(printf '%s' "$stderr" | grep -v '^ortcrypt: note: the sandbox does not hold everything here: ')" ]; }
 
