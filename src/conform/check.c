@@ -173,7 +173,7 @@ static ortcrypt_status run_all(oc_check *check, const paths *p, ortcrypt_error *
 ortcrypt_status oc_check_ep(json_t **out, const oc_check_options *options, ortcrypt_error *err)
 {
     oc_check check = {.options = options, .model = OC_MODEL_COUNT, .models = json_array(), .rows = json_array()};
-    paths p = {NULL};
+    paths p = {0};
 
     ortcrypt_status st = find_paths(&p, options, err);
     if (st == ORTCRYPT_OK) {
