@@ -103,15 +103,7 @@ static ortcrypt_status explain(const ortcrypt_output *output, const ortcrypt_err
     return failure->status;
 }
 
-/* What CompileModel is given. */
-typedef struct source_model {
-    const void *data;
-    size_t len;
-    oc_region region;      /* whole, or: */
-    oc_asset_pages *pages; /* decrypted as ORT parses it */
-} source_model;
-
-static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *options, const source_model *model,
+static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *options, const oc_model_bytes *model,
                            ortcrypt_error *err)
 {
     const OrtCompileApi *const c = oc_runtime_compile_api(output->runtime);
@@ -155,7 +147,7 @@ static ortcrypt_status run(ortcrypt_output *output, const OrtSessionOptions *opt
  * Weights and model by the ways of loading (route.h): the EP gets buffers that are filled, or ORT's copies. A weightless variant's EP
  * keeps the model, so that one is whole.
  */
-static ortcrypt_status give_source(ortcrypt_output *output, OrtSessionOptions *options, source_model *model, ortcrypt_error *err)
+static ortcrypt_status give_source(ortcrypt_output *output, OrtSessionOptions *options, oc_model_bytes *model, ortcrypt_error *err)
 {
     const ortcrypt_compile_options *const o = &output->options;
     oc_load_facts facts = oc_load_facts_of(output->source, output->runtime, output->ep);
@@ -165,13 +157,8 @@ static ortcrypt_status give_source(ortcrypt_output *output, OrtSessionOptions *o
     facts.proc = false;
     oc_load_decide(&ways, &facts);
     ortcrypt_status st = oc_load_give(output->source, &ways, output->runtime, options, o->monitor, err);
-    if (st == ORTCRYPT_OK && ways.model == OC_MODEL_PAGED && !o->weightless) {
-        st = oc_supply_model_pages(&model->pages, output->source, err);
-        model->data = st == ORTCRYPT_OK ? oc_asset_pages_data(model->pages, 0) : NULL;
-        model->len = (size_t)output->source->model.size;
-    } else if (st == ORTCRYPT_OK) {
-        st = oc_supply_model(output->source, &model->region, &model->len, o->monitor, err);
-        model->data = model->region.data;
+    if (st == ORTCRYPT_OK) {
+        st = oc_model_bytes_make(model, output->source, ways.model == OC_MODEL_PAGED && !o->weightless, o->monitor, err);
     }
     if (st == ORTCRYPT_OK && o->weightless) { /* so that the EP sees which weights it will find there */
         st = oc_ort_check(output->runtime,
@@ -182,16 +169,15 @@ static ortcrypt_status give_source(ortcrypt_output *output, OrtSessionOptions *o
 }
 
 /* Compiled or not: a source that is not authentic is the reason for whatever ORT and the EP made of it. */
-static ortcrypt_status settle_source(ortcrypt_output *output, source_model *model, ortcrypt_status st, ortcrypt_error *err)
+static ortcrypt_status settle_source(ortcrypt_output *output, oc_model_bytes *model, ortcrypt_status st, ortcrypt_error *err)
 {
     ortcrypt_error failure = ORTCRYPT_ERROR_INIT;
     ortcrypt_status settled = oc_supply_settle(output->source, st == ORTCRYPT_OK, &failure);
 
-    if (settled == ORTCRYPT_OK && model->pages != NULL) {
-        settled = oc_asset_pages_settle(model->pages, st == ORTCRYPT_OK, &failure);
+    if (settled == ORTCRYPT_OK) {
+        settled = oc_model_bytes_settle(model, st == ORTCRYPT_OK, &failure);
     }
-    oc_asset_pages_close(model->pages);
-    oc_region_free(&model->region);
+    oc_model_bytes_drop(model);
     oc_supply_drop_files(output->source);
     if (settled != ORTCRYPT_OK && err != NULL) {
         *err = failure;
@@ -204,7 +190,7 @@ ortcrypt_status oc_output_compile(ortcrypt_output *output, ortcrypt_error *err)
 {
     const ortcrypt_compile_options *const o = &output->options;
     OrtSessionOptions *options = NULL;
-    source_model model = {NULL, 0, {0}, NULL};
+    oc_model_bytes model = {NULL, 0, {0}, NULL};
 
     ortcrypt_status st = check_embed(output, err);
     if (st == ORTCRYPT_OK) {

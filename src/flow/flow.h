@@ -90,11 +90,9 @@ struct ortcrypt_inputs {
     const oc_variant *variant;
     oc_registration *registration; /* of the read callback, where the EP takes it by id */
     oc_supply *supply;
-    oc_region model; /* array route */
-    size_t model_len;
+    oc_model_bytes model; /* array route */
     oc_region source; /* of a weightless variant: ORT and the EP use it for as long as the session lives */
     size_t source_len;
-    oc_asset_pages *model_pages; /* array route, decrypted as read */
     oc_load_ways ways;
     oc_load_plan plan;
     pthread_mutex_t lock;  /* guards `failed` and `failure`: the callback runs on the EP's threads */

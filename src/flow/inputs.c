@@ -81,32 +81,20 @@ ortcrypt_status oc_inputs_new(ortcrypt_inputs **out, ortcrypt_runtime *runtime, 
 
 ortcrypt_status oc_inputs_read_model(ortcrypt_inputs *inputs, const ortcrypt_monitor *monitor, ortcrypt_error *err)
 {
-    ortcrypt_status st = ORTCRYPT_OK;
+    const ortcrypt_status st =
+        oc_model_bytes_make(&inputs->model, inputs->supply, inputs->ways.model == OC_MODEL_PAGED, monitor, err);
 
-    if (inputs->ways.model == OC_MODEL_PAGED) {
-        st = oc_supply_model_pages(&inputs->model_pages, inputs->supply, err);
-        inputs->model_len = (size_t)inputs->supply->model.size;
-    } else {
-        st = oc_supply_model(inputs->supply, &inputs->model, &inputs->model_len, monitor, err);
-    }
-    return st == ORTCRYPT_OK ? oc_load_plan_model(inputs, inputs->model_len, err) : st;
-}
-
-static void drop_model(ortcrypt_inputs *inputs)
-{
-    oc_region_free(&inputs->model);
-    oc_asset_pages_close(inputs->model_pages);
-    inputs->model_pages = NULL;
+    return st == ORTCRYPT_OK ? oc_load_plan_model(inputs, inputs->model.len, err) : st;
 }
 
 ortcrypt_status oc_inputs_settle(ortcrypt_inputs *inputs, bool created, ortcrypt_error *err)
 {
     ortcrypt_status st = oc_supply_settle(inputs->supply, created && inputs->ways.files != OC_FILES_LAZY_DIRECT, err);
 
-    if (st == ORTCRYPT_OK && inputs->model_pages != NULL) {
-        st = oc_asset_pages_settle(inputs->model_pages, created, err);
+    if (st == ORTCRYPT_OK) {
+        st = oc_model_bytes_settle(&inputs->model, created, err);
     }
-    drop_model(inputs); /* ORT parsed it into its own structures */
+    oc_model_bytes_drop(&inputs->model); /* ORT parsed it into its own structures */
     if (!oc_file_way_resident(inputs->ways.files)) {
         oc_supply_drop_files(inputs->supply);
     }
@@ -175,8 +163,8 @@ ortcrypt_status ortcrypt_inputs_open(ortcrypt_inputs **inputs, ortcrypt_runtime 
 
 void ortcrypt_inputs_model(const ortcrypt_inputs *inputs, const void **model, size_t *model_len)
 {
-    *model = inputs->model_pages != NULL ? oc_asset_pages_data(inputs->model_pages, 0) : inputs->model.data;
-    *model_len = inputs->model_len;
+    *model = inputs->model.data;
+    *model_len = inputs->model.len;
 }
 
 void ortcrypt_inputs_close(ortcrypt_inputs *inputs)
@@ -186,7 +174,7 @@ void ortcrypt_inputs_close(ortcrypt_inputs *inputs)
     }
     oc_registration_end(inputs->registration); /* first: no callback runs on what follows */
     oc_live_end(inputs);
-    drop_model(inputs);
+    oc_model_bytes_drop(&inputs->model);
     oc_region_free(&inputs->source);
     oc_supply_free(inputs->supply);
     oc_load_plan_free(&inputs->plan);

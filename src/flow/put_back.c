@@ -70,32 +70,18 @@ static ortcrypt_status open_files(struct oc_put_back *put_back, const oc_supply 
     return st;
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const oc_onnx_edit *const x = a;
-    const oc_onnx_edit *const y = b;
-
-    return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
-}
-
 /* The supply's list has room for every tensor; whatever it said of some of them is replaced. */
 static void list_edits(oc_supply *supply, const struct oc_put_back *put_back)
 {
     supply->edit_count = 0;
     for (size_t i = 0; i < supply->onnx->tensor_count; i++) {
         const oc_onnx_tensor *const tensor = &supply->onnx->tensors[i];
-        const oc_part *const part = tensor->external ? oc_cover_part(supply->variant, tensor->location) : NULL;
-        size_t file = 0;
-        while (part != NULL && file < supply->file_count && supply->files[file].part != part) {
-            file++;
-        }
-        if (part != NULL && file < supply->file_count) {
+        if (tensor->external) {
             supply->edits[supply->edit_count++] =
-                (oc_onnx_edit){.tensor = i, .kind = OC_EDIT_INLINE, .source = &put_back->sources[file],
+                (oc_onnx_edit){.tensor = i, .kind = OC_EDIT_INLINE, .source = &put_back->sources[supply->tensor_files[i]],
                                .offset = tensor->offset, .length = tensor->length};
         }
     }
-    qsort(supply->edits, supply->edit_count, sizeof(*supply->edits), by_place);
 }
 
 ortcrypt_status oc_supply_put_back(oc_supply *supply, ortcrypt_error *err)

@@ -4,47 +4,49 @@
 
 #include "flow/supply.h"
 
-static int compare_edits(const void *a, const void *b)
+/* The file of a part, made when new: *file is its index. */
+static ortcrypt_status find_file(size_t *file, oc_supply *supply, const oc_part *part, ortcrypt_error *err)
 {
-    const oc_onnx_edit *const x = a;
-    const oc_onnx_edit *const y = b;
-
-    return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
+    for (size_t j = supply->file_count; j-- > 0;) { /* newest first: tensors of one file stand together */
+        if (supply->files[j].part == part) {
+            *file = j;
+            return ORTCRYPT_OK;
+        }
+    }
+    const oc_asset *const asset = oc_manifest_find_asset(oc_bundle_manifest(supply->bundle), part->asset);
+    if (asset == NULL) {
+        return oc_fail(err, ORTCRYPT_E_NOT_AUTHENTIC, "%s is no asset of the bundle", part->name);
+    }
+    *file = supply->file_count++;
+    supply->files[*file] = (oc_supply_file){part, *asset, oc_location_bare(part->name), NULL, NULL, 0};
+    return ORTCRYPT_OK;
 }
 
 static ortcrypt_status list_files(oc_supply *supply, ortcrypt_error *err)
 {
     const oc_onnx_model *const onnx = supply->onnx;
-    const oc_manifest *const manifest = oc_bundle_manifest(supply->bundle);
+    ortcrypt_status st = ORTCRYPT_OK;
 
     supply->files = calloc(supply->variant->part_count + 1, sizeof(*supply->files));
     supply->edits = calloc(onnx->tensor_count + 1, sizeof(*supply->edits));
-    if (supply->files == NULL || supply->edits == NULL) {
+    supply->tensor_files = calloc(onnx->tensor_count + 1, sizeof(*supply->tensor_files));
+    if (supply->files == NULL || supply->edits == NULL || supply->tensor_files == NULL) {
         return oc_fail_memory(err, (onnx->tensor_count + 1) * sizeof(*supply->edits), "the list of external files");
     }
-    for (size_t i = 0; i < onnx->tensor_count; i++) {
+    for (size_t i = 0; i < onnx->tensor_count && st == ORTCRYPT_OK; i++) {
         const oc_onnx_tensor *const tensor = &onnx->tensors[i];
-        const oc_part *const part = tensor->external ? oc_cover_part(supply->variant, tensor->location) : NULL;
-        bool known = part == NULL;
-        for (size_t j = supply->file_count; j-- > 0 && !known;) { /* newest first: tensors of one file stand together */
-            known = supply->files[j].part == part;
+        if (!tensor->external) {
+            continue;
         }
-        if (!known) {
-            const oc_asset *const asset = oc_manifest_find_asset(manifest, part->asset);
-            if (asset == NULL) {
-                return oc_fail(err, ORTCRYPT_E_NOT_AUTHENTIC, "%s is no asset of the bundle", part->name);
-            }
-            supply->files[supply->file_count++] = (oc_supply_file){part, *asset, oc_location_bare(part->name), NULL, NULL, 0};
-        }
-        if (part != NULL && oc_location_bare(tensor->location) != tensor->location) {
+        st = find_file(&supply->tensor_files[i], supply, oc_cover_part(supply->variant, tensor->location), err); /* there: the cover was checked */
+        if (st == ORTCRYPT_OK && oc_location_bare(tensor->location) != tensor->location) {
             supply->edits[supply->edit_count++] =
                 (oc_onnx_edit){.tensor = i, .kind = OC_EDIT_RELOCATE, .location = oc_location_bare(tensor->location),
                                .offset = tensor->offset, .length = tensor->length};
         }
     }
     supply->name_count = supply->file_count;
-    qsort(supply->edits, supply->edit_count, sizeof(*supply->edits), compare_edits);
-    return ORTCRYPT_OK;
+    return st;
 }
 
 ortcrypt_status oc_supply_open(oc_supply **out, ortcrypt_bundle *bundle, const oc_variant *variant, ortcrypt_error *err)
@@ -112,6 +114,7 @@ void oc_supply_free(oc_supply *supply)
     }
     oc_put_back_free(supply->put_back);
     free(supply->files);
+    free(supply->tensor_files);
     free(supply->edits);
     free(supply);
 }

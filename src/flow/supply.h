@@ -33,6 +33,7 @@ typedef struct oc_supply {
     oc_supply_file *files; /* the parts that external tensors refer to, each once */
     size_t file_count; /* 0 once they are put back */
     size_t name_count; /* all of them, put back or not */
+    size_t *tensor_files; /* of every tensor of the model, by its index: the file that an external one lies in */
     oc_asset_pages *pages; /* of all files, or NULL */
     oc_region small;       /* of oc_supply_add_tensors: what lies too scattered to be read page by page */
 } oc_supply;
@@ -77,8 +78,17 @@ void oc_supply_drop_files(oc_supply *supply); /* wipes what is loaded */
 /* The model as ORT gets it, in *region; *len bytes of it. */
 ortcrypt_status oc_supply_model(const oc_supply *supply, oc_region *region, size_t *len, const ortcrypt_monitor *monitor,
                                 ortcrypt_error *err);
-/* The model as it is in the bundle, decrypted when ORT reads it: no edits. */
-ortcrypt_status oc_supply_model_pages(oc_asset_pages **out, const oc_supply *supply, ortcrypt_error *err);
+/* The same for ORT to read: whole, or (paged) as it is in the bundle, without edits, decrypted when ORT reads it. Start with {0}. */
+typedef struct oc_model_bytes {
+    const void *data; /* NULL: there is none */
+    size_t len;
+    oc_region region;
+    oc_asset_pages *pages;
+} oc_model_bytes;
+ortcrypt_status oc_model_bytes_make(oc_model_bytes *out, const oc_supply *supply, bool paged, const ortcrypt_monitor *monitor,
+                                    ortcrypt_error *err);
+ortcrypt_status oc_model_bytes_settle(const oc_model_bytes *model, bool complete, ortcrypt_error *err); /* as oc_supply_settle */
+void oc_model_bytes_drop(oc_model_bytes *model);                                                        /* wipes; {0} is allowed */
 /* The same into a pipe, on the feeder's thread. */
 ortcrypt_status oc_supply_feed(const oc_supply *supply, oc_feeder *feeder, ortcrypt_error *err);
 

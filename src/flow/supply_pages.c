@@ -7,17 +7,6 @@
 #define SMALL_LEN ((uint64_t)64 << 10) /* bytes of a tensor up to which it is copied first, if all such are few */
 #define SMALL_PART 16u                 /* few: a sixteenth of the files */
 
-static size_t file_of(const oc_supply *supply, const oc_onnx_tensor *tensor)
-{
-    const oc_part *const part = oc_cover_part(supply->variant, tensor->location);
-    size_t file = supply->file_count - 1; /* it is one of them: the cover was checked */
-
-    while (file != 0 && supply->files[file].part != part) {
-        file--;
-    }
-    return file;
-}
-
 /* ORT takes the tensors in an order of its own, each from begin to end, but for its last bytes, which memcpy may read first. */
 static oc_pages_end *list_ends(const oc_supply *supply, size_t *count)
 {
@@ -27,7 +16,7 @@ static oc_pages_end *list_ends(const oc_supply *supply, size_t *count)
     for (size_t i = 0; ends != NULL && i < supply->onnx->tensor_count; i++) {
         const oc_onnx_tensor *const tensor = &supply->onnx->tensors[i];
         if (tensor->external && tensor->length >= LARGE_LEN) {
-            ends[(*count)++] = (oc_pages_end){file_of(supply, tensor), tensor->offset + tensor->length - 1};
+            ends[(*count)++] = (oc_pages_end){supply->tensor_files[i], tensor->offset + tensor->length - 1};
         }
     }
     return ends;
@@ -126,7 +115,7 @@ static ortcrypt_status copy_small(oc_supply *supply, uint8_t **at, ortcrypt_erro
         if (!tensor->external || tensor->length >= SMALL_LEN) {
             continue;
         }
-        const size_t file = file_of(supply, tensor);
+        const size_t file = supply->tensor_files[i];
         if (file != open_file) {
             oc_asset_reader_close(reader);
             reader = NULL;
@@ -186,7 +175,7 @@ static ortcrypt_status list_tensors(tensor_list *list, oc_supply *supply, const 
     for (size_t i = 0; i < onnx->tensor_count && st == ORTCRYPT_OK; i++) {
         const oc_onnx_tensor *const tensor = &onnx->tensors[i];
         if (tensor->external) {
-            uint8_t *const data = list->at[i] != NULL ? list->at[i] : supply->files[file_of(supply, tensor)].data + tensor->offset;
+            uint8_t *const data = list->at[i] != NULL ? list->at[i] : supply->files[supply->tensor_files[i]].data + tensor->offset;
             list->names[list->count] = tensor->name;
             st = make_value(&list->values[list->count], tensor, data, runtime, memory, err);
             list->count += st == ORTCRYPT_OK ? 1 : 0;
@@ -222,7 +211,7 @@ ortcrypt_status oc_supply_add_tensors(oc_supply *supply, const ortcrypt_runtime 
     return st;
 }
 
-ortcrypt_status oc_supply_model_pages(oc_asset_pages **out, const oc_supply *supply, ortcrypt_error *err)
+static ortcrypt_status open_model(oc_asset_pages **out, const oc_supply *supply, ortcrypt_error *err)
 {
     oc_pages_end *const ends = calloc(supply->onnx->tensor_count + 1, sizeof(*ends));
     oc_pages_options options = {.window_len = OC_COPY_WINDOW_LEN, .ahead_len = OC_AHEAD_LEN, .ends = ends};
@@ -240,4 +229,35 @@ ortcrypt_status oc_supply_model_pages(oc_asset_pages **out, const oc_supply *sup
     const ortcrypt_status st = oc_asset_pages_open(out, supply->bundle, &asset, 1, &options, err);
     free(ends);
     return st;
+}
+
+ortcrypt_status oc_model_bytes_make(oc_model_bytes *out, const oc_supply *supply, bool paged, const ortcrypt_monitor *monitor,
+                                    ortcrypt_error *err)
+{
+    oc_model_bytes made = {.len = (size_t)supply->model.size};
+    ortcrypt_status st = ORTCRYPT_OK;
+
+    if (paged) {
+        st = open_model(&made.pages, supply, err);
+        made.data = st == ORTCRYPT_OK ? oc_asset_pages_data(made.pages, 0) : NULL;
+    } else {
+        st = oc_supply_model(supply, &made.region, &made.len, monitor, err);
+        made.data = made.region.data;
+    }
+    if (st == ORTCRYPT_OK) {
+        *out = made;
+    }
+    return st;
+}
+
+ortcrypt_status oc_model_bytes_settle(const oc_model_bytes *model, bool complete, ortcrypt_error *err)
+{
+    return model->pages != NULL ? oc_asset_pages_settle(model->pages, complete, err) : ORTCRYPT_OK;
+}
+
+void oc_model_bytes_drop(oc_model_bytes *model)
+{
+    oc_region_free(&model->region);
+    oc_asset_pages_close(model->pages);
+    *model = (oc_model_bytes){NULL, 0, {0}, NULL};
 }
