@@ -42,44 +42,36 @@ static ortcrypt_status push_rewritten(void *state, const void *data, size_t len,
     return status == ORTCRYPT_OK ? oc_progress_sum_add(push->sum, len, err) : status;
 }
 
-/* The model that ONNX Runtime will get, spliced from the original and the data files while it is sealed. */
-static ortcrypt_status store_rewritten(oc_encryption *run, ortcrypt_error *err)
+/* What the plan's edits make of the original, sealed while it is made: the recipe of a split model, or the model itself. */
+static ortcrypt_status store_edited(oc_encryption *run, bool recipe, uint8_t id[OC_ASSET_ID_LEN], ortcrypt_error *err)
 {
-    oc_encrypt_plan *const plan = run->plan;
-    const oc_source source = oc_input_source(&plan->model);
+    const oc_encrypt_plan *const plan = run->plan;
+    const oc_source source = oc_input_source(&run->plan->model);
     oc_asset_writer *writer = NULL;
 
     ortcrypt_status status = oc_asset_writer_open(&writer, run->txn, err);
     if (status == ORTCRYPT_OK) {
         rewrite_push push = {writer, &run->sum};
-        status = oc_onnx_rewrite(plan->onnx, &source, plan->edits, plan->edit_count, push_rewritten, &push, NULL, err);
+        status = recipe ? oc_recipe_make(plan->onnx, &source, plan->edits, plan->edit_count, push_rewritten, &push, err)
+                        : oc_onnx_rewrite(plan->onnx, &source, plan->edits, plan->edit_count, push_rewritten, &push, NULL, err);
     }
     if (status == ORTCRYPT_OK) {
-        status = oc_asset_writer_finish(writer, run->model_id, err);
+        status = oc_asset_writer_finish(writer, id, err);
     }
     oc_asset_writer_close(writer);
+    return status;
+}
+
+/* The model that ONNX Runtime will get, spliced from the original and the data files. */
+static ortcrypt_status store_rewritten(oc_encryption *run, ortcrypt_error *err)
+{
+    oc_encrypt_plan *const plan = run->plan;
+    const ortcrypt_status status = store_edited(run, false, run->model_id, err);
+
     if (plan->lazy_open != NULL) {
         oc_input_close(&plan->lazy_open->input);
         plan->lazy_open = NULL;
     }
-    return status;
-}
-
-static ortcrypt_status store_recipe(oc_encryption *run, ortcrypt_error *err)
-{
-    oc_encrypt_plan *const plan = run->plan;
-    const oc_source source = oc_input_source(&plan->model);
-    oc_asset_writer *writer = NULL;
-
-    ortcrypt_status status = oc_asset_writer_open(&writer, run->txn, err);
-    if (status == ORTCRYPT_OK) {
-        rewrite_push push = {writer, &run->sum};
-        status = oc_recipe_make(plan->onnx, &source, plan->edits, plan->edit_count, push_rewritten, &push, err);
-    }
-    if (status == ORTCRYPT_OK) {
-        status = oc_asset_writer_finish(writer, run->recipe_id, err);
-    }
-    oc_asset_writer_close(writer);
     return status;
 }
 
@@ -155,7 +147,7 @@ static ortcrypt_status store_split(oc_encryption *run, ortcrypt_error *err)
         status = store_rewritten(run, err);
     }
     if (status == ORTCRYPT_OK) {
-        status = store_recipe(run, err);
+        status = store_edited(run, true, run->recipe_id, err);
     }
     if (status == ORTCRYPT_OK) {
         status = oc_input_same(&plan->model, err);
