@@ -4,9 +4,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,26 +28,21 @@ static const char *const PLACES[] = {"",
 
 static ortcrypt_status find_bridge(char **out, const char *named, ortcrypt_error *err)
 {
-    static const char here;
-    char file[PATH_MAX];
-    char path[PATH_MAX + 64];
-    Dl_info info;
+    char *path = NULL;
+    ortcrypt_status st = ORTCRYPT_OK;
 
-    if (named != NULL) {
-        *out = realpath(named, NULL);
-        return *out != NULL ? ORTCRYPT_OK : oc_fail_errno(err, ORTCRYPT_E_UNSUPPORTED, errno, "the bridge %s", named);
-    }
-    if (dladdr(&here, &info) != 0 && info.dli_fname != NULL && realpath(info.dli_fname, file) != NULL) {
-        *(strrchr(file, '/') + 1) = '\0';
-        for (size_t i = 0; i < sizeof(PLACES) / sizeof(PLACES[0]); i++) {
-            (void)snprintf(path, sizeof(path), "%s%s%s", file, PLACES[i], BRIDGE_LIBRARY);
-            if (access(path, R_OK) == 0) {
-                *out = realpath(path, NULL);
-                return *out != NULL ? ORTCRYPT_OK : oc_fail_errno(err, ORTCRYPT_E_UNSUPPORTED, errno, "the bridge %s", path);
-            }
+    if (named == NULL) {
+        st = oc_find_beside(&path, PLACES, sizeof(PLACES) / sizeof(PLACES[0]), BRIDGE_LIBRARY, R_OK, err);
+        if (st == ORTCRYPT_OK && path == NULL) {
+            st = oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "the bridge (" BRIDGE_LIBRARY ") is not beside ortcrypt, and none is named");
         }
     }
-    return oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "the bridge (" BRIDGE_LIBRARY ") is not beside ortcrypt, and none is named");
+    if (st == ORTCRYPT_OK) {
+        *out = realpath(named != NULL ? named : path, NULL);
+        st = *out != NULL ? ORTCRYPT_OK : oc_fail_errno(err, ORTCRYPT_E_UNSUPPORTED, errno, "the bridge %s", named != NULL ? named : path);
+    }
+    free(path);
+    return st;
 }
 
 /* Says to the bridge which library a name means. The handle keeps the bridge loaded until ORT has it. */

@@ -131,14 +131,11 @@ static bool judge(oc_canary_verdict *out, const oc_probe_result *result)
 /* Where an EP's library is: as it was registered, else as its devices say. */
 static const char *find_library(ortcrypt_runtime *runtime, const char *ep, const OrtEpDevice *device)
 {
-    const char *library = NULL;
-
     (void)pthread_mutex_lock(&runtime->lock);
-    for (const oc_registered_ep *one = runtime->eps; one != NULL; one = one->next) {
-        library = strcmp(one->name, ep) == 0 ? one->library : library; /* valid until close */
-    }
+    const oc_registered_ep *const registered = oc_registered_find(runtime, ep);
+    const char *const library = registered != NULL ? registered->library : NULL; /* valid until close */
     (void)pthread_mutex_unlock(&runtime->lock);
-    return library != NULL ? library : runtime->api->GetKeyValue(runtime->api->EpDevice_EpMetadata(device), "library_path");
+    return library != NULL ? library : oc_device_library(runtime, device);
 }
 
 /* Which of the EP's devices it is: the program finds them in the same order. */

@@ -48,6 +48,12 @@ bool oc_pair_bridged(unsigned minor, const char *ep);
  */
 ortcrypt_status oc_bridge_register(const ortcrypt_runtime *runtime, const char *name, const char *library, ortcrypt_error *err);
 
+/*
+ * beside.c: the file `name` in the first of `places` that has it with these rights (access(2)'s mode). Places are relative to the folder of
+ * this library, or of the program it is linked into, and end with a slash or are empty. *out is heap; NULL: it is nowhere.
+ */
+ortcrypt_status oc_find_beside(char **out, const char *const *places, size_t count, const char *name, int mode, ortcrypt_error *err);
+
 /* register.c: what is registered under this name, or under another from the library that made this EP's devices. Lock held. */
 oc_registered_ep *oc_registered_find(ortcrypt_runtime *runtime, const char *ep);
 void oc_registered_free(oc_registered_ep *ep); /* NULL is allowed */

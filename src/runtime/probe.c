@@ -1,13 +1,11 @@
 /* Finding and running ortcrypt-probe. */
-#include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/private.h"
 #include "runtime/probe.h"
 
 #define TELEMETRY "ORT_DISABLE_TELEMETRY="
@@ -16,28 +14,14 @@
 /* Beside it: a build folder, or a program that has the library inside. Then an installation's library folder, or program folder. */
 static const char *const PLACES[] = {"", "../", "ortcrypt/", "../libexec/ortcrypt/", "../../libexec/ortcrypt/"};
 
-static void here(void) {} /* an address in this library */
-
 ortcrypt_status oc_probe_find(char **out, const char *named, ortcrypt_error *err)
 {
-    void (*const function)(void) = here;
-    char file[PATH_MAX];
-    char path[PATH_MAX + 64];
-    void *address = NULL;
-    Dl_info info;
-
     if (named != NULL) {
         return access(named, X_OK) == 0 ? oc_strdup(out, named, err) : oc_fail_errno(err, ORTCRYPT_E_UNSUPPORTED, errno, "%s", named);
     }
-    memcpy(&address, &function, sizeof(address)); /* ISO C has no cast from a function pointer */
-    if (dladdr(address, &info) != 0 && info.dli_fname != NULL && realpath(info.dli_fname, file) != NULL) {
-        *(strrchr(file, '/') + 1) = '\0';
-        for (size_t i = 0; i < sizeof(PLACES) / sizeof(PLACES[0]); i++) {
-            (void)snprintf(path, sizeof(path), "%s%s%s", file, PLACES[i], OC_PROBE_PROGRAM);
-            if (access(path, X_OK) == 0) {
-                return oc_strdup(out, path, err);
-            }
-        }
+    const ortcrypt_status st = oc_find_beside(out, PLACES, sizeof(PLACES) / sizeof(PLACES[0]), OC_PROBE_PROGRAM, X_OK, err);
+    if (st != ORTCRYPT_OK || *out != NULL) {
+        return st;
     }
     (void)oc_fail(err, ORTCRYPT_E_UNSUPPORTED, "the program %s is not here, which tries out execution providers", OC_PROBE_PROGRAM);
     oc_hint(err, "an installation has it in libexec/ortcrypt; ortcrypt_runtime_options.probe may name it");

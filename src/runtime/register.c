@@ -26,14 +26,22 @@ const OrtEpDevice *oc_runtime_first_device(const ortcrypt_runtime *runtime, cons
     return found;
 }
 
+static oc_registered_ep *find_named(const ortcrypt_runtime *runtime, const char *name)
+{
+    oc_registered_ep *found = runtime->eps;
+
+    while (found != NULL && strcmp(found->name, name) != 0) {
+        found = found->next;
+    }
+    return found;
+}
+
 oc_registered_ep *oc_registered_find(ortcrypt_runtime *runtime, const char *ep)
 {
     const OrtEpDevice *const device = oc_runtime_first_device(runtime, ep);
     const char *const path = device != NULL ? oc_device_library(runtime, device) : NULL;
-    oc_registered_ep *found = NULL;
+    oc_registered_ep *found = find_named(runtime, ep);
 
-    for (found = runtime->eps; found != NULL && strcmp(found->name, ep) != 0; found = found->next) {
-    }
     if (found == NULL && path != NULL) { /* registered under another name */
         for (found = runtime->eps; found != NULL && strcmp(found->library, path) != 0; found = found->next) {
         }
@@ -117,7 +125,6 @@ void oc_registered_free(oc_registered_ep *ep)
 ortcrypt_status ortcrypt_runtime_register_ep(ortcrypt_runtime *runtime, const char *name, const char *library,
                                              ortcrypt_error *err)
 {
-    const oc_registered_ep *known = NULL;
     oc_registered_ep *ep = NULL;
 
     if (runtime == NULL || name == NULL || name[0] == '\0' || library == NULL || library[0] == '\0') {
@@ -136,8 +143,7 @@ ortcrypt_status ortcrypt_runtime_register_ep(ortcrypt_runtime *runtime, const ch
     }
     if (st == ORTCRYPT_OK) {
         (void)pthread_mutex_lock(&runtime->lock);
-        for (known = runtime->eps; known != NULL && strcmp(known->name, name) != 0; known = known->next) {
-        }
+        const oc_registered_ep *const known = find_named(runtime, name);
         if (known == NULL) {
             st = register_new(runtime, ep, err);
             ep = st == ORTCRYPT_OK ? NULL : ep;
