@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "conform/drive.h"
-#include "crypto/random.h"
+#include "flow/flow.h"
 #include "format/onnx.h"
 
 /* OrtWriteBufferFunc: the compiled model. */
@@ -95,23 +95,11 @@ ortcrypt_status oc_drive_options(oc_drive *drive, OrtSessionOptions **out, ortcr
 ortcrypt_status oc_drive_name(oc_drive *drive, OrtSessionOptions *options, OrtReadNamedBufferFunc read, OrtWriteNamedBufferFunc write,
                               ortcrypt_error *err)
 {
-    const char *const ep = drive->api->EpDevice_EpName(drive->device);
-    uint8_t random[OC_REGISTRATION_RANDOM_LEN];
-
     oc_registration_end(drive->registration);
     drive->registration = NULL;
-    if (!drive->callbacks || !oc_runtime_takes_ids(drive->runtime, ep)) {
-        return ORTCRYPT_OK;
-    }
-    ortcrypt_status st = oc_random(random, sizeof(random), err);
-    if (st == ORTCRYPT_OK) {
-        st = oc_registration_new(&drive->registration, random, read, write, drive, err);
-    }
-    return st != ORTCRYPT_OK ? st
-                             : oc_ort_check(drive->runtime,
-                                            drive->api->AddSessionConfigEntry(options, ORTCRYPT_EP_CONTEXT_ID_KEY,
-                                                                              oc_registration_id(drive->registration)),
-                                            err, "session options");
+    return drive->callbacks ? oc_callbacks_name(&drive->registration, drive->runtime, drive->api->EpDevice_EpName(drive->device), options,
+                                                read, write, drive, err)
+                            : ORTCRYPT_OK;
 }
 
 /* From memory, as with a bundle; without callbacks from a file, so that an EP knows the folder that its own file belongs to. */
