@@ -79,6 +79,16 @@ check_failed() {
     [ -z "$(printf '%s' "$errors" | grep -E 'failed to|onnxruntime_src|\(null\)|: src/')" ]
 }
 
+# For setup_file: the models $F/external and $F/embedded with $1 MiB of weights outside and inside, and a bundle of each, not split.
+make_big_bundles() {
+    local kind
+    for kind in external embedded; do
+        mkdir "$F/$kind"
+        "$PYTHON" "$ORTCRYPT_SOURCE/tests/models/make_models.py" --big "$1" --kind "$kind" "$F/$kind/model.onnx"
+        "$ORTCRYPT" encrypt "$F/$kind/model.onnx" -o "$F/$kind.ortc" -r "$(cat "$F/recipient")" --no-split >/dev/null
+    done
+}
+
 # For a path of QNN's library: skips where it is not, or does not run as it should.
 need_qnn() {
     [ -f "$1" ] || skip "no QNN here"

@@ -2,11 +2,7 @@
 load helpers
 setup_file() {
     common_setup_file
-    for kind in external embedded; do
-        mkdir "$F/$kind"
-        "$PYTHON" "$ORTCRYPT_SOURCE/tests/models/make_models.py" --big 32 --kind "$kind" "$F/$kind/model.onnx"
-        "$ORTCRYPT" encrypt "$F/$kind/model.onnx" -o "$F/$kind.ortc" -r "$(cat "$F/recipient")" --no-split >/dev/null
-    done
+    make_big_bundles 32
 }
 setup() { common_setup; }
 

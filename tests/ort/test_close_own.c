@@ -44,23 +44,31 @@ static void inputs_before_own_session(void **state)
     }
 }
 
+/* A copy of the inputs' model (free), which they take along when they are closed. */
+static void *keep_model(const own *o, size_t *len)
+{
+    const void *model = NULL;
+
+    ortcrypt_inputs_model(o->inputs, &model, len);
+    void *const kept = malloc(*len);
+    assert_non_null(kept);
+    memcpy(kept, model, *len);
+    return kept;
+}
+
 /* Session options that were prepared once are good for another session: nothing in them leads to freed weights. */
 static void inputs_before_second_session(void **state)
 {
     (void)state;
     for (size_t i = 0; i < RIG_VERSION_COUNT; i++) {
         bed b;
-        const void *model = NULL;
         size_t model_len = 0;
         OrtSession *second = NULL;
         bed_open(&b, rig_versions[i], &external_model);
         const OrtApi *const api = ortcrypt_runtime_api(b.runtime);
         ortcrypt_bundle *const bundle = bed_bundle(&b);
         own o = own_open(&b, bundle, true);
-        ortcrypt_inputs_model(o.inputs, &model, &model_len);
-        void *const kept = malloc(model_len);
-        assert_non_null(kept);
-        memcpy(kept, model, model_len);
+        void *const kept = keep_model(&o, &model_len);
         ortcrypt_inputs_close(o.inputs);
         close_bundle(bundle);
         assert_null(api->CreateSessionFromArray(ortcrypt_runtime_env(b.runtime), kept, model_len, o.options, &second));
@@ -79,7 +87,6 @@ static void callbacks_after_close(void **state)
     (void)state;
     for (size_t i = 0; i < RIG_VERSION_COUNT; i++) {
         bed b;
-        const void *model = NULL;
         size_t model_len = 0;
         size_t len = 0;
         void *bytes = NULL;
@@ -90,10 +97,7 @@ static void callbacks_after_close(void **state)
         const OrtApi *const api = ortcrypt_runtime_api(b.runtime);
         ortcrypt_bundle *const bundle = bed_bundle(&b);
         own o = own_open(&b, bundle, false);
-        ortcrypt_inputs_model(o.inputs, &model, &model_len);
-        void *const kept = malloc(model_len);
-        assert_non_null(kept);
-        memcpy(kept, model, model_len);
+        void *const kept = keep_model(&o, &model_len);
         ortcrypt_inputs_close(o.inputs);
         close_bundle(bundle);
         assert_refused(&b, api->CreateSessionFromArray(ortcrypt_runtime_env(b.runtime), kept, model_len, o.options, &second));
