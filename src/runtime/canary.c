@@ -62,6 +62,10 @@ static bool ended_badly(oc_canary_verdict *out, const oc_probe_result *result)
         refuse(out, "it ended the process (exit code %d, step %s)", watch->code, stage);
         return true;
     }
+    if (watch->level == OC_WATCH_NOTHING) { /* whatever is reported then, nobody looked */
+        refuse(out, "the program that tries it out was not held");
+        return true;
+    }
     return false;
 }
 

@@ -1,6 +1,7 @@
 /* The canary's verdicts: an EP that keeps the contract, one for each way of breaking it, and what makes trying impossible. */
 #include "test_flow_rig.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/canary.h"
@@ -93,12 +94,63 @@ static void test_not_tried(void **state)
     rig_runtime_close(runtime);
 }
 
+/* A probe that says `report` on its output (descriptor 4), @ being our version, and ends well. */
+static char *make_probe(const char *folder, const char *report)
+{
+    char *const path = oc_test_format("%s/probe", folder);
+    char *const script = oc_test_format("#!/bin/sh\n{ %s; } | sed 's/@/%s/' >&4\n", report, ortcrypt_version());
+
+    oc_test_write_file(path, script, strlen(script));
+    assert_int_equal(chmod(path, 0700), 0);
+    free(script);
+    return path;
+}
+
+/* The report comes from a process that an EP ran in: none of these proves anything. */
+static void test_hostile_reports(void **state)
+{
+    static const struct {
+        const char *report;
+        ortcrypt_status status; /* of trying */
+    } cases[] = {
+        {"printf ''", ORTCRYPT_OK},
+        {"printf '\\000\\377\\n\\n{\\n'", ORTCRYPT_OK},
+        {"head -c 100000 /dev/zero | tr '\\0' '['", ORTCRYPT_OK},
+        {"echo '{\"version\":\"0.0.0\",\"stage\":\"done\"}'", ORTCRYPT_E_UNSUPPORTED},
+        {"echo '{\"version\":7,\"stage\":\"done\"}'", ORTCRYPT_E_UNSUPPORTED},
+        {"echo '[]'", ORTCRYPT_E_UNSUPPORTED},
+        {"echo '{\"version\":\"@\",\"stage\":\"done\"}'", ORTCRYPT_OK},
+        {"echo '{\"version\":\"@\",\"stage\":\"done\",\"error\":3,\"nodes\":\"1\",\"contexts\":[],"
+         "\"named\":{},\"written\":5,\"read\":null,\"difference\":\"0\"}'",
+         ORTCRYPT_OK},
+        {"echo '{\"version\":\"@\",\"stage\":\"done\",\"error\":null,\"nodes\":1,\"contexts\":1,\"named\":[\"a\"],"
+         "\"written\":[{\"name\":\"a\",\"len\":9}],\"read\":[{\"name\":\"a\"}],\"difference\":0.0}'",
+         ORTCRYPT_OK}, /* all that is asked for, by one that was not held */
+    };
+    char *const folder = oc_test_tmpdir();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+        oc_canary_verdict verdict;
+        char *const probe = make_probe(folder, cases[i].report);
+        ortcrypt_runtime *const runtime = open_with("1.32.0", "broken/libortcrypt_broken_none.so", probe, 0);
+        oc_test_status(oc_canary_prove(&verdict, runtime, EP, NULL, NULL, NULL, 0, &err), cases[i].status, &err);
+        assert_false(verdict.proven);
+        rig_runtime_close(runtime);
+        free(probe);
+    }
+    oc_test_rm_rf(folder);
+    free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_proven),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_not_tried),
+        cmocka_unit_test(test_hostile_reports),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
