@@ -3,9 +3,11 @@
  *
  * Usage: bench_read decrypt BUNDLE IDENTITY THREADS     the bundle's largest asset, decrypted
  *        bench_read file FILE - -                       as many bytes by read() from a file
+ *        bench_read touch BYTES - -                     nothing read: memory is touched and given back, so that the next process finds it backed
  * Prints one JSON object: seconds and bytes. Both ways take their memory from the library's allocator (huge pages where they pay).
  */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,14 +67,28 @@ static size_t read_file(const char *path, oc_region *region, double *start)
     return len;
 }
 
+static size_t touch(const char *text, oc_region *region, double *start)
+{
+    const size_t len = (size_t)strtoull(text, NULL, 10);
+
+    *start = bench_now();
+    need(oc_region_new(region, len, &err), "memory");
+    for (size_t i = 0; i < len; i += 4096) {
+        region->data[i] = 1;
+    }
+    return len;
+}
+
 int main(int argc, char **argv)
 {
     oc_region region = {0};
     double start = 0;
-    if (argc != 5 || (strcmp(argv[1], "decrypt") != 0 && strcmp(argv[1], "file") != 0)) {
-        bench_stop("usage", "bench_read decrypt BUNDLE IDENTITY THREADS | file FILE - -");
+    const bool decrypts = argc == 5 && strcmp(argv[1], "decrypt") == 0;
+    const bool reads = argc == 5 && strcmp(argv[1], "file") == 0;
+    if (!decrypts && !reads && (argc != 5 || strcmp(argv[1], "touch") != 0)) {
+        bench_stop("usage", "bench_read decrypt BUNDLE IDENTITY THREADS | file FILE - - | touch BYTES - -");
     }
-    const size_t len = strcmp(argv[1], "file") == 0 ? read_file(argv[2], &region, &start) : decrypt(argv, &region, &start);
+    const size_t len = decrypts ? decrypt(argv, &region, &start) : (reads ? read_file : touch)(argv[2], &region, &start);
     printf("{\"seconds\": %.4f, \"bytes\": %zu}\n", bench_now() - start, len);
     return 0; /* wiping is not measured */
 }

@@ -158,6 +158,11 @@ class Rig:
         return self.make(name, lambda path: run([self.program("ortcrypt"), "encrypt", self.model(workload), "-o", path, "-r", self.recipient,
                                                  "--split" if split else "--no-split"]))
 
+    def back_memory(self, mib):
+        """Touches and gives back as much memory as the next process needs. A virtual machine hands free memory back to its host, and the
+        first touch of such a page costs ten times as much, for whoever comes first: that is not what is compared."""
+        run([self.program("bench_read"), "touch", str(mib * 2**20), "-", "-"])
+
     def load_command(self, workload, runtime, prepack, way):
         """(bench_load's command, what it reads)."""
         subject = self.model(workload) if way == "plain" else self.bundle(workload, way.startswith("split"))

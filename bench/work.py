@@ -143,6 +143,7 @@ def one_turn(rig, turn, results, compiling):
     for name, step in steps:
         rigs.progress(f"turn {turn + 1}: {name}")
         try:
+            rig.back_memory(3 * rig.mib)
             value = step()
         except (rigs.Failed, OSError, ValueError) as error:
             results["failures"].append({"what": name, "why": str(error)})

@@ -70,8 +70,9 @@ typedef struct oc_pages_end {
 typedef struct oc_pages_options {
     size_t window_len; /* bytes behind the reader that stay while it prepares; 0: all */
     size_t ahead_len;  /* bytes decrypted ahead of a touch */
-    const oc_pages_end *ends; /* what is not read on across: the last bytes of large tensors; in any order */
+    const oc_pages_end *ends; /* of large tensors, in any order: looked at before the rest of the tensor */
     size_t end_count;
+    bool onward; /* what follows an end is read next; else nothing is decrypted ahead across it */
 } oc_pages_options;
 ortcrypt_status oc_asset_pages_open(oc_asset_pages **out, ortcrypt_bundle *bundle, const oc_asset *const *assets, size_t count,
                                     const oc_pages_options *options, ortcrypt_error *err);

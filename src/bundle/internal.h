@@ -132,6 +132,9 @@ void oc_object_close(oc_object *object);
  */
 ortcrypt_status oc_object_read_piece(const oc_object *object, oc_piece_lane *lane, uint64_t piece, uint8_t *plain,
                                      ortcrypt_error *err);
+/* The same for chunks first to first + count - 1, all of one piece, or to the end of the asset. Leaves are checked as of the whole piece. */
+ortcrypt_status oc_object_read_chunks(const oc_object *object, oc_piece_lane *lane, uint64_t first, uint64_t count, uint8_t *plain,
+                                      ortcrypt_error *err);
 void oc_piece_lane_free(oc_piece_lane *lane);
 
 /* Adds the asset id and the offset in its file to an error about `object`; returns `status`. */

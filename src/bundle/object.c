@@ -17,6 +17,11 @@ ortcrypt_status oc_object_fail(const oc_object *object, ortcrypt_status status, 
     return status;
 }
 
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* In the file. The last chunk is shorter than others, so only its beginning is known by this. */
+static uint64_t chunk_offset(uint64_t chunk) { return OC_STREAM_HEADER_LEN + chunk * OC_STREAM_SEALED_CHUNK_LEN; }
+
 static ortcrypt_status check_size(const oc_object *object, uint64_t size, ortcrypt_error *err)
 {
     if (size == object->shape.sealed_len) {
@@ -47,7 +52,7 @@ static ortcrypt_status open_chunk(const oc_object *object, oc_stream_lane *lane,
     const bool last = index + 1 == object->shape.chunk_count;
     ortcrypt_status st = oc_stream_open_chunk(lane, index, last, sealed, sealed_len, plain, err);
     if (st == ORTCRYPT_E_NOT_AUTHENTIC) {
-        const uint64_t offset = OC_STREAM_HEADER_LEN + index * OC_STREAM_SEALED_CHUNK_LEN;
+        const uint64_t offset = chunk_offset(index);
         st = oc_fail(err, st, "%s was altered: its chunk %llu, at byte %llu, is not authentic", object->what,
                      (unsigned long long)index, (unsigned long long)offset);
         oc_at(err, offset, object->id);
@@ -61,7 +66,7 @@ static ortcrypt_status check_end(const oc_object *object, ortcrypt_error *err)
     uint8_t chunk[OC_STREAM_SEALED_CHUNK_LEN];
     oc_stream_lane *lane = NULL;
     const uint64_t index = object->shape.chunk_count - 1;
-    const uint64_t offset = OC_STREAM_HEADER_LEN + index * OC_STREAM_SEALED_CHUNK_LEN;
+    const uint64_t offset = chunk_offset(index);
     const size_t len = (size_t)(object->shape.sealed_len - offset);
     ortcrypt_status st = oc_pread_full(object->fd, offset, chunk, len, object->what, err);
     if (st == ORTCRYPT_OK) {
@@ -153,35 +158,57 @@ static ortcrypt_status check_leaf(const oc_object *object, uint64_t piece, oc_sp
     return st;
 }
 
-ortcrypt_status oc_object_read_piece(const oc_object *object, oc_piece_lane *lane, uint64_t piece, uint8_t *plain,
-                                     ortcrypt_error *err)
+/* Chunks first to end - 1 of one piece, read into lane->sealed, where *at is their beginning. A leaf is the hash of a whole piece. */
+static ortcrypt_status read_sealed(const oc_object *object, oc_piece_lane *lane, uint64_t first, uint64_t end, size_t *at,
+                                   ortcrypt_error *err)
 {
-    const size_t len = oc_piece_len(&object->shape, piece);
-    const size_t plain_len = oc_piece_plain_len(&object->shape, piece);
-    const uint64_t offset = oc_piece_offset(piece);
-    size_t from = piece == 0 ? OC_STREAM_HEADER_LEN : 0;
-    uint8_t nothing; /* the address of an empty last chunk when plain is NULL */
-    ortcrypt_status st = lane_ready(object, lane, err);
-    if (st == ORTCRYPT_OK) {
-        st = oc_pread_full(object->fd, offset, lane->sealed, len, object->what, err);
-    }
+    const uint64_t piece = first / OC_PIECE_CHUNKS;
+    const uint64_t read_first = object->check_leaves ? piece * OC_PIECE_CHUNKS : first;
+    const uint64_t read_end = object->check_leaves ? least((piece + 1) * OC_PIECE_CHUNKS, object->shape.chunk_count) : end;
+    const uint64_t from = read_first == 0 ? 0 : chunk_offset(read_first);
+    const uint64_t to = read_end == object->shape.chunk_count ? object->shape.sealed_len : chunk_offset(read_end);
+
+    ortcrypt_status st = oc_pread_full(object->fd, from, lane->sealed, (size_t)(to - from), object->what, err);
     if (st == ORTCRYPT_OK && object->check_leaves) {
-        st = check_leaf(object, piece, OC_SPAN(lane->sealed, len), err);
+        st = check_leaf(object, piece, OC_SPAN(lane->sealed, (size_t)(to - from)), err);
     }
-    if (st == ORTCRYPT_OK && piece == 0 && memcmp(lane->sealed, object->header, OC_STREAM_HEADER_LEN) != 0) {
+    if (st == ORTCRYPT_OK && from == 0 && memcmp(lane->sealed, object->header, OC_STREAM_HEADER_LEN) != 0) {
         st = oc_fail(err, ORTCRYPT_E_NOT_AUTHENTIC, "%s was changed while it was read", object->what);
     }
-    if (st != ORTCRYPT_OK) {
-        return oc_object_fail(object, st, offset, err);
+    *at = (size_t)(chunk_offset(first) - from);
+    return st == ORTCRYPT_OK ? st : oc_object_fail(object, st, oc_piece_offset(piece), err);
+}
+
+static uint64_t chunk_plain_len(const oc_object *object, uint64_t chunk)
+{
+    return least(object->shape.plain_len - chunk * OC_STREAM_CHUNK_LEN, OC_STREAM_CHUNK_LEN);
+}
+
+ortcrypt_status oc_object_read_chunks(const oc_object *object, oc_piece_lane *lane, uint64_t first, uint64_t count, uint8_t *plain,
+                                      ortcrypt_error *err)
+{
+    const uint64_t end = least(object->shape.chunk_count, first + count);
+    uint8_t nothing; /* the address of an empty last chunk when plain is NULL */
+    size_t at = 0;
+    size_t done = 0;
+    ortcrypt_status st = lane_ready(object, lane, err);
+
+    if (st == ORTCRYPT_OK) {
+        st = read_sealed(object, lane, first, end, &at, err);
     }
-    for (uint64_t chunk = piece * OC_PIECE_CHUNKS; st == ORTCRYPT_OK && from < len; chunk++) {
-        const size_t done = (size_t)(chunk % OC_PIECE_CHUNKS) * OC_STREAM_CHUNK_LEN;
-        const size_t sealed_len = len - from < OC_STREAM_SEALED_CHUNK_LEN ? len - from : OC_STREAM_SEALED_CHUNK_LEN;
-        st = open_chunk(object, lane->stream, chunk, lane->sealed + from, sealed_len, done < plain_len ? plain + done : &nothing, err);
-        from += sealed_len;
+    for (uint64_t chunk = first; st == ORTCRYPT_OK && chunk < end; chunk++) {
+        const size_t len = (size_t)chunk_plain_len(object, chunk);
+        st = open_chunk(object, lane->stream, chunk, lane->sealed + at, len + OC_STREAM_TAG_LEN, len != 0 ? plain + done : &nothing, err);
+        at += len + OC_STREAM_TAG_LEN;
+        done += st == ORTCRYPT_OK ? len : 0;
     }
-    if (st != ORTCRYPT_OK && plain_len != 0) {
-        oc_wipe(plain, plain_len);
+    if (st != ORTCRYPT_OK && done != 0) {
+        oc_wipe(plain, done);
     }
     return st == ORTCRYPT_OK ? st : oc_object_fail(object, st, err == NULL ? ORTCRYPT_NO_OFFSET : err->offset, err);
+}
+
+ortcrypt_status oc_object_read_piece(const oc_object *object, oc_piece_lane *lane, uint64_t piece, uint8_t *plain, ortcrypt_error *err)
+{
+    return oc_object_read_chunks(object, lane, piece * OC_PIECE_CHUNKS, OC_PIECE_CHUNKS, plain, err);
 }

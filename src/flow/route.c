@@ -4,7 +4,10 @@
 #include "flow/route.h"
 
 #define PAGED_FROM ((uint64_t)16 << 20) /* bytes from which a moving window saves more than it costs */
-#define WINDOW_LEN ((uint64_t)4 << 20)  /* at least; and the largest tensor, which ORT goes through many times to pack it */
+#define WINDOW_LEN ((size_t)4 << 20)    /* what ORT packs at a time of a matrix it goes through by rows; more is kept when it comes back */
+#define AHEAD_PART 64u                  /* of the bytes */
+#define AHEAD_MIN ((size_t)2 << 20)
+#define AHEAD_MAX ((size_t)8 << 20)
 #define EP_REFERENCE "OrtcryptReference"
 
 #define BASE_LEN ((uint64_t)12 << 20)   /* threads, keys, ORT's session without its weights: measured */
@@ -116,6 +119,12 @@ static uint64_t copied_len(const oc_load_facts *f, uint64_t len, uint64_t larges
     return len + largest_len * (f->prepacking ? 2 : 1);
 }
 
+/* The window stays as it is, or grows until it holds the largest tensor: by rows or by columns, a matrix does not tell. */
+static uint64_t grown_window(const oc_load_ways *ways, const oc_load_facts *f)
+{
+    return ways->window_len + (f->largest_len > ways->window_len ? (f->largest_len - ways->window_len) / 2 : 0);
+}
+
 static uint64_t files_peak(const oc_load_ways *ways, const oc_load_facts *f)
 {
     const bool packed = f->prepacking && f->ep == NULL;
@@ -124,15 +133,15 @@ static uint64_t files_peak(const oc_load_ways *ways, const oc_load_facts *f)
     case OC_FILES_EAGER_DIRECT:
         return packed ? 2 * f->files_len : f->files_len;
     case OC_FILES_PAGED_DIRECT: /* the packed weights, and the window */
-        return f->files_len + ways->window_len + OC_AHEAD_LEN;
+        return f->files_len + grown_window(ways, f) + oc_load_ahead(f->files_len);
     case OC_FILES_LAZY_DIRECT:
         return f->files_len;
     case OC_FILES_EAGER_COPY:
         return f->files_len + copied_len(f, f->files_len, f->largest_len);
     case OC_FILES_PAGED_COPY:
-        return copied_len(f, f->files_len, f->largest_len) + ways->window_len + OC_AHEAD_LEN;
+        return copied_len(f, f->files_len, f->largest_len) + ways->window_len + oc_load_ahead(f->files_len);
     case OC_FILES_PUT_BACK:
-        return copied_len(f, f->files_len, f->largest_len) + OC_COPY_WINDOW_LEN + OC_AHEAD_LEN;
+        return copied_len(f, f->files_len, f->largest_len) + OC_COPY_WINDOW_LEN + AHEAD_MIN;
     default:
         return 0;
     }
@@ -142,7 +151,13 @@ static uint64_t model_peak(const oc_load_ways *ways, const oc_load_facts *f)
 {
     const uint64_t copied = copied_len(f, f->model_len, f->largest_embedded_len);
 
-    return ways->model == OC_MODEL_ARRAY ? f->model_len + copied : copied + OC_COPY_WINDOW_LEN + OC_AHEAD_LEN;
+    return ways->model == OC_MODEL_ARRAY ? f->model_len + copied : copied + OC_COPY_WINDOW_LEN + oc_load_ahead(f->model_len);
+}
+
+size_t oc_load_ahead(uint64_t len)
+{
+    const uint64_t part = len / AHEAD_PART;
+    return part < AHEAD_MIN ? AHEAD_MIN : part > AHEAD_MAX ? AHEAD_MAX : (size_t)part;
 }
 
 void oc_load_decide(oc_load_ways *out, const oc_load_facts *facts)
@@ -150,11 +165,7 @@ void oc_load_decide(oc_load_ways *out, const oc_load_facts *facts)
     memset(out, 0, sizeof(*out));
     decide_files(out, facts);
     decide_model(out, facts);
-    if (out->files == OC_FILES_PAGED_DIRECT) {
-        out->window_len = (size_t)(facts->largest_len > WINDOW_LEN ? facts->largest_len : WINDOW_LEN);
-    } else {
-        out->window_len = OC_COPY_WINDOW_LEN;
-    }
+    out->window_len = out->files == OC_FILES_PAGED_DIRECT ? WINDOW_LEN : OC_COPY_WINDOW_LEN;
     out->peak_len = files_peak(out, facts) + model_peak(out, facts) + facts->blobs_len + BASE_LEN;
 }
 

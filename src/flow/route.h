@@ -50,15 +50,16 @@ typedef struct oc_load_ways {
     const char *files_why; /* constant */
     oc_model_way model;
     const char *model_why; /* constant */
-    size_t window_len;     /* of the files, bytes */
+    size_t window_len;     /* of the files, bytes, at first */
     uint64_t peak_len;     /* bytes that loading is expected to need at most at a time, ORT's included, an EP's own not */
 } oc_load_ways;
 
 /* From 1.31 on ORT can use the buffers of files in place; before, it copies and does not know the entry. */
 #define OC_DIRECT_ENTRY "session.use_external_initializer_file_buffers_directly"
 #define OC_COPY_WINDOW_LEN ((size_t)2 << 20) /* bytes that stay behind a reader that copies from begin to end */
-#define OC_AHEAD_LEN ((size_t)2 << 20)      /* bytes decrypted ahead of it */
 
+/* Bytes decrypted ahead of a reader of so many: few beside what ORT holds. */
+size_t oc_load_ahead(uint64_t len);
 void oc_load_decide(oc_load_ways *out, const oc_load_facts *facts);
 const char *oc_file_way_text(oc_file_way way);
 const char *oc_model_way_text(oc_model_way way);

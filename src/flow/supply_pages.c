@@ -36,7 +36,8 @@ ortcrypt_status oc_supply_load_pages(oc_supply *supply, size_t window_len, ortcr
         assets[i] = &supply->files[i].asset;
     }
     if (st == ORTCRYPT_OK) {
-        const oc_pages_options options = {.window_len = window_len, .ahead_len = OC_AHEAD_LEN, .ends = ends, .end_count = end_count};
+        const oc_pages_options options = {.window_len = window_len, .ahead_len = oc_load_ahead(oc_supply_len(supply) - supply->model.size),
+                                          .ends = ends, .end_count = end_count};
         st = oc_asset_pages_open(&supply->pages, supply->bundle, assets, supply->file_count, &options, err);
     }
     for (size_t i = 0; i < supply->file_count && st == ORTCRYPT_OK; i++) {
@@ -214,7 +215,7 @@ ortcrypt_status oc_supply_add_tensors(oc_supply *supply, const ortcrypt_runtime 
 static ortcrypt_status open_model(oc_asset_pages **out, const oc_supply *supply, ortcrypt_error *err)
 {
     oc_pages_end *const ends = calloc(supply->onnx->tensor_count + 1, sizeof(*ends));
-    oc_pages_options options = {.window_len = OC_COPY_WINDOW_LEN, .ahead_len = OC_AHEAD_LEN, .ends = ends};
+    oc_pages_options options = {.window_len = OC_COPY_WINDOW_LEN, .ahead_len = oc_load_ahead(supply->model.size), .ends = ends, .onward = true};
 
     if (ends == NULL) {
         return oc_fail_memory(err, (supply->onnx->tensor_count + 1) * sizeof(*ends), "the list of tensors");

@@ -34,11 +34,14 @@ typedef struct oc_region {
 
 ortcrypt_status oc_region_new(oc_region *out, size_t len, ortcrypt_error *err); /* len 0: data is non-NULL, one page */
 void oc_region_free(oc_region *region);                                         /* wipes first; NULL and {0} allowed */
+/* Whole pages; those that are not there are left alone. false: it is not known of all. */
+bool oc_wipe_resident(uint8_t *map, size_t map_len);
 
 /*
  * Memory that is filled, piece by piece, when it is first touched (userfaultfd), by threads of its own: open -> hand the address
  * to a reader -> settle -> ... -> close. Like regions it is kept out of dumps and forks; a child that touches it dies of SIGSEGV.
  * A system call that is given an address whose page is not there fails with EFAULT: only for readers that read themselves.
+ * What a reader has left alone for a while before settle is dropped too: it is at other work, and needs memory for that.
  *
  * While the reader prepares (until settle) a piece that cannot be filled becomes 0xff bytes, so that a reader that cannot be
  * interrupted ends, and settle says why: nothing made from the memory may be used then. Afterwards it is tried
@@ -53,7 +56,8 @@ typedef struct oc_paged_spec {
     const uint32_t *lens; /* bytes in each piece, at most piece_len; the caller's until close. What lies between is not readable */
     size_t window;        /* bytes behind the reader that stay until settle; 0: all. Grows when the reader comes back too often */
     size_t ahead;         /* pieces filled ahead of the one that was touched */
-    const bool *ends;     /* NULL, or for each piece: what follows is not read next, so nothing is filled ahead across it */
+    const bool *ends;     /* NULL, or for each piece: something ends in it, and is looked at before the rest */
+    bool onward;          /* what follows an end is read next; else nothing is filled ahead across it */
     oc_page_fill_fn fill;
     void *state;
 } oc_paged_spec;

@@ -13,6 +13,9 @@
 
 #define RETRY_COUNT 500 /* of a fill that lacks memory or descriptors */
 #define RETRY_MS 10     /* between two of them */
+#define SLACK_PIECES 3u /* that are too many before some are dropped, */
+#define SLACK_LEN ((size_t)768 << 10) /* or as many bytes */
+#define IDLE_MS 100      /* of a reader, after which it has gone to other work */
 #define FAILED_BYTE 0xff /* not a number, as a float; and no divisor of zero, as an integer */
 
 static void ring_push(oc_paged_ring *to, uint64_t item, uint64_t cap)
@@ -48,15 +51,11 @@ void oc_paged_signal(oc_paged *paged)
 
 static bool evicts(const oc_paged *paged) { return paged->spec.window != 0 && !paged->settled && !paged->completing; }
 
-static uint64_t end_of_ahead(const oc_paged *paged, uint64_t number)
+/* It is in the last page of a piece, and that is not the first: so it is where a reader that goes backwards enters. */
+static bool in_last_page(const oc_paged *paged, uint64_t number, uintptr_t address)
 {
-    const uint64_t limit = number + 1 + paged->spec.ahead;
-    uint64_t end = number + 1;
-
-    while (end < limit && end < paged->spec.piece_count && (paged->spec.ends == NULL || !paged->spec.ends[end - 1])) {
-        end++;
-    }
-    return end;
+    const size_t within = address - (uintptr_t)oc_paged_at(paged, number);
+    return within >= paged->page && within + paged->page >= oc_paged_room(paged, number);
 }
 
 /* A touch of a page. Locked. */
@@ -77,8 +76,7 @@ static void want(oc_paged *paged, uintptr_t address)
         p->state = OC_PIECE_WANTED;
         ring_push(&paged->wanted, number, paged->spec.piece_count);
         if (!paged->completing) {
-            paged->ahead_next = number + 1;
-            paged->ahead_end = end_of_ahead(paged, number);
+            oc_paged_ahead_touch(&paged->ahead, number, in_last_page(paged, number, address));
         }
         oc_paged_signal(paged);
     }
@@ -92,8 +90,7 @@ static bool claim(oc_paged *paged, uint64_t *number)
     if (found) {
         *number = ring_take(&paged->wanted, paged->spec.piece_count);
     }
-    while (!found && paged->ahead_next < paged->ahead_end && paged->ahead_next < paged->spec.piece_count) {
-        *number = paged->ahead_next++;
+    while (!found && oc_paged_ahead_next(&paged->ahead, number)) {
         const oc_paged_piece *const p = &paged->pieces[*number];
         found = p->state == OC_PIECE_ABSENT && (!paged->completing || p->seen == 0);
     }
@@ -112,39 +109,57 @@ static bool claim(oc_paged *paged, uint64_t *number)
 /* The oldest goes first, so what was filled ahead and is not read yet must not push out what is being read. */
 static size_t room_for(const oc_paged *paged)
 {
-    return paged->spec.window + paged->spec.ahead * paged->spec.piece_len;
+    return paged->idling ? 0 : paged->spec.window + paged->spec.ahead * paged->spec.piece_len;
 }
 
-/* The oldest piece that is too much, claimed. Locked. */
-static bool claim_oldest(oc_paged *paged, uint64_t *number)
+static size_t slack_for(const oc_paged *paged)
 {
-    while (evicts(paged) && paged->resident_len > room_for(paged)) {
-        *number = ring_take(&paged->resident, paged->spec.piece_count);
-        oc_paged_piece *const p = &paged->pieces[*number];
+    const size_t slack = SLACK_PIECES * paged->spec.piece_len;
+    return paged->idling ? 0 : slack < SLACK_LEN ? slack : SLACK_LEN;
+}
+
+/*
+ * The oldest pieces that are too much, claimed: neighbours in one go, as each costs every core a flush of what it knows of addresses.
+ * *len: their bytes. Locked.
+ */
+static bool claim_oldest(oc_paged *paged, uint64_t *number, size_t *len)
+{
+    *len = 0;
+    while (evicts(paged) && paged->resident_len > room_for(paged) + (*len == 0 ? slack_for(paged) : 0)) {
+        const uint64_t oldest = paged->resident.items[paged->resident.first];
+        oc_paged_piece *const p = &paged->pieces[oldest];
+        if (*len != 0 && (p->state != OC_PIECE_PRESENT || oc_paged_at(paged, oldest) != oc_paged_at(paged, *number) + *len)) {
+            break;
+        }
+        (void)ring_take(&paged->resident, paged->spec.piece_count);
         p->listed = 0;
-        paged->resident_len -= oc_paged_room(paged, *number);
+        paged->resident_len -= oc_paged_room(paged, oldest);
         if (p->state == OC_PIECE_PRESENT) {
             p->state = OC_PIECE_EVICTING;
-            return true;
+            *number = *len == 0 ? oldest : *number;
+            *len += oc_paged_room(paged, oldest);
         }
     }
-    return false;
+    return *len != 0;
 }
 
 static void evict_oldest(oc_paged *paged)
 {
-    uint64_t number = 0;
+    uint64_t first = 0;
+    size_t len = 0;
 
     pthread_mutex_lock(&paged->mutex);
-    while (claim_oldest(paged, &number)) {
-        oc_paged_piece *const p = &paged->pieces[number];
+    while (claim_oldest(paged, &first, &len)) {
         pthread_mutex_unlock(&paged->mutex);
-        oc_uffd_evict(oc_paged_at(paged, number), oc_paged_room(paged, number));
+        (void)oc_uffd_evict(oc_paged_at(paged, first), len);
         pthread_mutex_lock(&paged->mutex);
-        p->state = OC_PIECE_ABSENT;
-        if (p->touched != 0) {
-            p->touched = 0;
-            want(paged, (uintptr_t)oc_paged_at(paged, number));
+        for (uint64_t number = first; number * paged->spec.piece_len < first * paged->spec.piece_len + len; number++) {
+            oc_paged_piece *const p = &paged->pieces[number];
+            p->state = OC_PIECE_ABSENT;
+            if (p->touched != 0) {
+                p->touched = 0;
+                want(paged, (uintptr_t)oc_paged_at(paged, number));
+            }
         }
         pthread_cond_broadcast(&paged->changed);
     }
@@ -229,16 +244,28 @@ static void fill(oc_paged_worker *self, uint64_t number)
     evict_oldest(paged);
 }
 
-/* Waits for a touch or a signal. */
-static void wait_for_work(const oc_paged *paged)
+/* Waits for a touch or a signal. false: there was none for a while, and there is something to drop. */
+static bool wait_for_work(const oc_paged *paged, bool may_drop)
 {
     struct pollfd fds[2] = {{paged->fd, POLLIN, 0}, {paged->wake_fd, POLLIN, 0}};
     uint64_t one = 0;
+    const int count = poll(fds, 2, may_drop ? IDLE_MS : -1);
 
-    (void)poll(fds, 2, -1);
-    if (fds[1].revents != 0) {
+    if (count > 0 && fds[1].revents != 0) {
         (void)!read(paged->wake_fd, &one, sizeof(one)); /* not blocking: another thread may have been faster */
     }
+    return count != 0;
+}
+
+static void drop_all(oc_paged *paged)
+{
+    pthread_mutex_lock(&paged->mutex);
+    paged->idling = true;
+    pthread_mutex_unlock(&paged->mutex);
+    evict_oldest(paged);
+    pthread_mutex_lock(&paged->mutex);
+    paged->idling = false;
+    pthread_mutex_unlock(&paged->mutex);
 }
 
 void *oc_paged_work(void *state)
@@ -256,15 +283,19 @@ void *oc_paged_work(void *state)
         }
         go_on = !paged->stop;
         const bool found = go_on && claim(paged, &number);
+        const bool may_drop = evicts(paged) && paged->resident_len != 0;
         paged->idle += go_on && !found ? 1 : 0;
         pthread_mutex_unlock(&paged->mutex);
         if (found) {
             fill(self, number);
         } else if (go_on) {
-            wait_for_work(paged);
+            const bool asked = wait_for_work(paged, may_drop);
             pthread_mutex_lock(&paged->mutex);
             paged->idle -= paged->idle != 0 ? 1 : 0; /* near enough: a thread too many looks, a thread too few has been signalled */
             pthread_mutex_unlock(&paged->mutex);
+            if (!asked) {
+                drop_all(paged);
+            }
         }
     }
     return NULL;

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "os/os.h"
+#include "os/paged_ahead.h"
 
 enum { OC_PIECE_ABSENT, OC_PIECE_WANTED, OC_PIECE_FILLING, OC_PIECE_PRESENT, OC_PIECE_EVICTING, OC_PIECE_FAILED };
 
@@ -47,13 +48,13 @@ struct oc_paged {
     oc_paged_ring wanted;   /* touched, in order */
     oc_paged_ring resident; /* filled, in order, while evicting */
     size_t resident_len;
-    uint64_t ahead_next; /* what is filled without having been touched */
-    uint64_t ahead_end;
+    oc_paged_ahead ahead;
     uint64_t unseen;
     uint64_t fills;
     unsigned refills; /* since the window was last changed */
     unsigned idle;    /* threads that wait and were not signalled */
     bool completing;  /* settle waits: the rest is what was never filled */
+    bool idling;     /* everything is dropped */
     bool settled;
     bool stop;
     bool failed;

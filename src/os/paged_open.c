@@ -96,6 +96,7 @@ ortcrypt_status oc_paged_open(oc_paged **out, const oc_paged_spec *spec, ortcryp
     paged->spec = *spec;
     paged->fd = -1;
     paged->wake_fd = -1;
+    paged->ahead = oc_paged_ahead_of(spec->piece_count, spec->ahead, spec->ends, spec->onward);
     (void)pthread_mutex_init(&paged->mutex, NULL);
     (void)pthread_cond_init(&paged->changed, NULL);
     ortcrypt_status st = make_memory(paged, err);
@@ -125,15 +126,14 @@ ortcrypt_status oc_paged_settle(oc_paged *paged, bool complete, ortcrypt_error *
     ortcrypt_status st = ORTCRYPT_OK;
 
     pthread_mutex_lock(&paged->mutex);
-    paged->ahead_next = 0;
-    paged->ahead_end = complete ? paged->spec.piece_count : 0;
+    (complete ? oc_paged_ahead_all : oc_paged_ahead_none)(&paged->ahead);
     paged->completing = complete;
     oc_paged_signal(paged);
     while (paged->completing && paged->unseen != 0 && !paged->failed) {
         (void)pthread_cond_wait(&paged->changed, &paged->mutex);
     }
     paged->completing = false;
-    paged->ahead_end = 0;
+    oc_paged_ahead_none(&paged->ahead);
     paged->settled = true;
     if (paged->failed) {
         st = paged->failure.status;
@@ -145,15 +145,12 @@ ortcrypt_status oc_paged_settle(oc_paged *paged, bool complete, ortcrypt_error *
     return st;
 }
 
-/* Pages that are there, of pieces that were evicted in vain too. A poisoned one looks as if it were, and must not be touched. */
-static void wipe(oc_paged *paged)
+/* Of pieces that were evicted in vain too. A poisoned page looks as if it were there, and must not be touched; nor may one that is not. */
+static void wipe(const oc_paged *paged)
 {
     for (uint64_t number = 0; paged->pieces != NULL && number < paged->spec.piece_count; number++) {
-        uint8_t *const at = oc_paged_at(paged, number);
-        for (size_t done = 0; paged->pieces[number].state != OC_PIECE_FAILED && done < oc_paged_room(paged, number); done += paged->page) {
-            if (oc_uffd_present(at + done)) {
-                oc_wipe(at + done, paged->page);
-            }
+        if (paged->pieces[number].state != OC_PIECE_FAILED) {
+            (void)oc_wipe_resident(oc_paged_at(paged, number), oc_paged_room(paged, number));
         }
     }
 }

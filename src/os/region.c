@@ -47,28 +47,33 @@ ortcrypt_status oc_region_new(oc_region *out, size_t len, ortcrypt_error *err)
     return ORTCRYPT_OK;
 }
 
-/* Wipes the pages that are there: touching the others would only make the kernel allocate them. */
-static void wipe_resident(uint8_t *map, size_t map_len)
+bool oc_wipe_resident(uint8_t *map, size_t map_len)
 {
     unsigned char resident[WIPE_BATCH];
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t pages = map_len / page;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t pages = map_len / page;
+    bool known = true;
+
     for (size_t first = 0; first < pages; first += WIPE_BATCH) {
-        size_t count = pages - first < WIPE_BATCH ? pages - first : WIPE_BATCH;
-        uint8_t *at = map + first * page;
-        bool known = mincore(at, count * page, resident) == 0;
-        for (size_t i = 0; i < count; i++) {
-            if (!known || (resident[i] & 1) != 0) {
+        const size_t count = pages - first < WIPE_BATCH ? pages - first : WIPE_BATCH;
+        uint8_t *const at = map + first * page;
+        const bool told = mincore(at, count * page, resident) == 0;
+        known = known && told;
+        for (size_t i = 0; told && i < count; i++) {
+            if ((resident[i] & 1) != 0) {
                 oc_wipe(at + i * page, page);
             }
         }
     }
+    return known;
 }
 
 void oc_region_free(oc_region *region)
 {
     if (region != NULL && region->map != NULL) {
-        wipe_resident(region->map, region->map_len);
+        if (!oc_wipe_resident(region->map, region->map_len)) {
+            oc_wipe(region->map, region->map_len);
+        }
         (void)munmap(region->map, region->map_len);
         *region = (oc_region){NULL, 0, NULL, 0};
     }

@@ -120,16 +120,18 @@ void oc_uffd_wake(int fd, uint8_t *at, size_t len)
  * Wiped where they are, a reader could see the zeros. Moved away first, all it can see is a page that is not there. The moved
  * mapping reports nothing any more and keeps MADV_DONTDUMP and MADV_DONTFORK.
  */
-void oc_uffd_evict(uint8_t *at, size_t len)
+bool oc_uffd_evict(uint8_t *at, size_t len)
 {
-    void *const moved = mremap(at, len, len, MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
+    /* with an address, as MREMAP_FIXED: the kernel reads it here too, and glibc before 2.40 hands over what the register holds */
+    void *const moved = mremap(at, len, len, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
 
     if (moved == MAP_FAILED) {
         (void)madvise(at, len, MADV_DONTNEED);
-        return;
+        return false;
     }
     oc_wipe(moved, len);
     (void)munmap(moved, len);
+    return true;
 }
 
 bool oc_uffd_present(const uint8_t *at)

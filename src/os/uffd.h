@@ -25,8 +25,8 @@ void oc_uffd_poison(int fd, uint8_t *at, size_t len);
 /* Those who wait for a page of the range try again. */
 void oc_uffd_wake(int fd, uint8_t *at, size_t len);
 
-/* Takes the pages out of the range (the next touch is reported again), wipes them, gives them back. */
-void oc_uffd_evict(uint8_t *at, size_t len);
+/* Takes the pages out of the range (the next touch is reported again), wipes them, gives them back. false: they were not wiped. */
+bool oc_uffd_evict(uint8_t *at, size_t len);
 
 /* The page at `at` is there. Also true for a poisoned one. */
 bool oc_uffd_present(const uint8_t *at);

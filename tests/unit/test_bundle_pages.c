@@ -7,7 +7,7 @@
 #define ADDED 200u /* assets: enough to make their list move in memory more than once, and every entry in it */
 
 /* The extra part's bytes are right after others were added to the transaction, at the front of the list and at its end. */
-static void pages_outlive_writes(fixture *f, oc_txn *txn)
+static void pages_outlive_writes(fixture *f, oc_txn *txn, bool leaves_later)
 {
     ortcrypt_bundle *const view = oc_txn_view(txn);
     const oc_asset *const assets[2] = {fixture_asset(view, "source", OC_ROLE_MODEL, ""),
@@ -17,6 +17,9 @@ static void pages_outlive_writes(fixture *f, oc_txn *txn)
     uint8_t *const data = fixture_bytes(DATA_LEN, 2);
     oc_asset_pages *pages = NULL;
     oc_test_ok(oc_asset_pages_open(&pages, view, assets, 2, &options, &f->err), &f->err);
+    if (leaves_later) { /* as a signature that is checked meanwhile does */
+        oc_bundle_require_leaves(view);
+    }
     for (unsigned i = 0; i < ADDED; i++) {
         uint8_t id[OC_ASSET_ID_LEN];
         oc_test_ok(oc_txn_put(txn, OC_SPAN(data, i), id, &f->err), &f->err);
@@ -32,7 +35,7 @@ static void pages_outlive_writes(fixture *f, oc_txn *txn)
     free(model);
 }
 
-static void with_a_transaction(fixture *f, bool leaves)
+static void with_a_transaction(fixture *f, bool leaves, bool leaves_later)
 {
     oc_txn *txn = NULL;
     if (!oc_paged_available()) {
@@ -44,12 +47,13 @@ static void with_a_transaction(fixture *f, bool leaves)
     if (leaves) {
         oc_bundle_require_leaves(oc_txn_view(txn));
     }
-    pages_outlive_writes(f, txn);
+    pages_outlive_writes(f, txn, leaves_later);
     oc_txn_end(txn);
 }
 
-static void pages_of_a_view_outlive_writes(void **state) { with_a_transaction(*state, false); }
-static void so_do_those_of_a_pinned_bundle(void **state) { with_a_transaction(*state, true); }
+static void pages_of_a_view_outlive_writes(void **state) { with_a_transaction(*state, false, false); }
+static void so_do_those_of_a_pinned_bundle(void **state) { with_a_transaction(*state, true, false); }
+static void so_do_those_of_one_that_counts_leaves_later(void **state) { with_a_transaction(*state, false, true); }
 
 static void a_shared_asset_outlives_writes(void **state)
 {
@@ -77,6 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(pages_of_a_view_outlive_writes, fixture_start, fixture_end),
         cmocka_unit_test_setup_teardown(so_do_those_of_a_pinned_bundle, fixture_start, fixture_end),
+        cmocka_unit_test_setup_teardown(so_do_those_of_one_that_counts_leaves_later, fixture_start, fixture_end),
         cmocka_unit_test_setup_teardown(a_shared_asset_outlives_writes, fixture_start, fixture_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,86 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/os.h"
-#include "support/support.h"
-
-#define PIECE ((size_t)64 * 1024)
-#define PIECES 40u
-#define PAGE ((size_t)4096)
-#define LAST_LEN 10000u /* bytes of the last piece: no multiple of a page */
-#define NONE UINT64_MAX
-
-typedef struct filler {
-    atomic_uint_fast64_t fail_at; /* piece */
-    uint32_t lens[PIECES];
-} filler;
-
-/* Never 0, and different for every 16 bytes of every piece. */
-static uint8_t byte_of(uint64_t piece, size_t at) { return (uint8_t)((piece * 37 + at / 16 * 11 + at) % 255 + 1); }
-
-static ortcrypt_status fill(void *state, unsigned lane, uint64_t piece, uint8_t *to, ortcrypt_error *err)
-{
-    filler *const from = state;
-    assert_true(lane < OC_DEFAULT_THREADS_MAX);
-    if (piece == atomic_load(&from->fail_at)) {
-        return oc_fail(err, ORTCRYPT_E_NOT_AUTHENTIC, "piece %llu", (unsigned long long)piece);
-    }
-    for (size_t i = 0; i < from->lens[piece]; i++) {
-        to[i] = byte_of(piece, i);
-    }
-    return ORTCRYPT_OK;
-}
-
-static void need_userfaultfd(void)
-{
-    if (!oc_paged_available()) {
-        print_message("userfaultfd is denied here: nothing is tested\n");
-        skip();
-    }
-}
-
-static oc_paged *open_paged(filler *from, size_t window_pieces, size_t ahead)
-{
-    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
-    oc_paged *paged = NULL;
-    need_userfaultfd();
-    for (unsigned i = 0; i < PIECES; i++) {
-        from->lens[i] = i + 1 == PIECES ? LAST_LEN : i == 3 ? 100 : PIECE;
-    }
-    atomic_store(&from->fail_at, NONE);
-    const oc_paged_spec spec = {.piece_len = PIECE, .piece_count = PIECES, .lens = from->lens, .window = window_pieces * PIECE,
-                                .ahead = ahead, .fill = fill, .state = from};
-    oc_test_ok(oc_paged_open(&paged, &spec, &err), &err);
-    return paged;
-}
-
-/* Compares; no cmocka here, threads and children use it too. */
-static bool piece_right(const uint8_t *data, const filler *from, uint64_t piece)
-{
-    bool right = true;
-    for (size_t i = 0; i < from->lens[piece]; i++) {
-        right = right && ((const volatile uint8_t *)data)[piece * PIECE + i] == byte_of(piece, i);
-    }
-    return right;
-}
-
-static void assert_all_right(oc_paged *paged, const filler *from)
-{
-    for (uint64_t piece = 0; piece < PIECES; piece++) {
-        assert_true(piece_right(oc_paged_data(paged), from, piece));
-    }
-}
-
-static size_t resident_len(oc_paged *paged)
-{
-    unsigned char there[PIECE / PAGE * PIECES];
-    size_t sum = 0;
-    assert_int_equal(mincore(oc_paged_data(paged), PIECE * PIECES, there), 0);
-    for (size_t i = 0; i < sizeof(there); i++) {
-        sum += (there[i] & 1) != 0 ? PAGE : 0;
-    }
-    return sum;
-}
+#include "paged_rig.h"
 
 static void touched_pieces_are_filled_and_no_others(void **state)
 {
@@ -112,22 +33,6 @@ static void touched_pieces_are_filled_and_no_others(void **state)
     oc_paged_close(paged);
 }
 
-static void the_next_pieces_are_filled_ahead(void **state)
-{
-    (void)state;
-    filler from;
-    oc_paged *paged = open_paged(&from, 0, 4);
-    assert_true(piece_right(oc_paged_data(paged), &from, 10));
-    while (oc_paged_fills(paged) < 5) {
-        sched_yield();
-    }
-    for (uint64_t piece = 10; piece < 15; piece++) {
-        assert_true(piece_right(oc_paged_data(paged), &from, piece));
-    }
-    assert_int_equal(oc_paged_fills(paged), 5); /* they were there */
-    oc_paged_close(paged);
-}
-
 static void settling_checks_what_nobody_touched(void **state)
 {
     (void)state;
@@ -138,30 +43,6 @@ static void settling_checks_what_nobody_touched(void **state)
     oc_test_ok(oc_paged_settle(paged, true, &err), &err);
     assert_int_equal(oc_paged_fills(paged), PIECES);
     assert_all_right(paged, &from);
-    oc_paged_close(paged);
-}
-
-/* Behind the reader pages go; a reader that comes back gets them again. */
-static void the_window_moves_and_grows(void **state)
-{
-    (void)state;
-    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
-    filler from;
-    oc_paged *paged = open_paged(&from, 4, 2);
-    assert_all_right(paged, &from);
-    assert_true(resident_len(paged) <= 8 * PIECE); /* window, ahead, and one in each thread's hands */
-    const uint64_t once = oc_paged_fills(paged);
-    assert_int_equal(once, PIECES);
-    for (unsigned round = 0; round < 20; round++) {
-        assert_all_right(paged, &from);
-    }
-    assert_true(oc_paged_fills(paged) < 10 * (uint64_t)PIECES); /* 21 without a growing window */
-    assert_true(oc_paged_fills(paged) > once);
-    oc_test_ok(oc_paged_settle(paged, true, &err), &err);
-    assert_all_right(paged, &from);
-    const uint64_t settled = oc_paged_fills(paged);
-    assert_all_right(paged, &from);
-    assert_int_equal(oc_paged_fills(paged), settled); /* nothing goes any more */
     oc_paged_close(paged);
 }
 
@@ -290,13 +171,11 @@ static void closing_survives_a_failed_piece(void **state)
     (void)state;
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
     filler from;
-    oc_paged *paged = open_paged(&from, 0, 3);
+    oc_paged *paged = open_paged(&from, 0, 2);
     oc_test_ok(oc_paged_settle(paged, false, &err), &err);
     atomic_store(&from.fail_at, 5);
     assert_true(piece_right(oc_paged_data(paged), &from, 4));
-    while (oc_paged_fills(paged) < 4) {
-        sched_yield();
-    }
+    wait_for_fills(paged, 3);
     oc_paged_close(paged);
 }
 
@@ -375,9 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(touched_pieces_are_filled_and_no_others),
-        cmocka_unit_test(the_next_pieces_are_filled_ahead),
         cmocka_unit_test(settling_checks_what_nobody_touched),
-        cmocka_unit_test(the_window_moves_and_grows),
         cmocka_unit_test(dropped_pages_come_back),
         cmocka_unit_test(a_system_call_fails_and_reads_no_zeros),
         cmocka_unit_test(a_forked_child_has_no_such_memory),

@@ -106,17 +106,27 @@ static void the_expected_peak(void **state)
     oc_load_facts facts = big_external();
     facts.model_len = 0;
     oc_load_decide(&ways, &facts);
-    assert_int_equal(ways.peak_len, (512 + 16 + 2 + 12) * MIB); /* packed weights, window, ahead, base */
+    assert_int_equal(ways.peak_len, (512 + 10 + 8 + 12) * MIB); /* packed weights, a window of 4 to 16, ahead, base */
     facts.prepacking = false;
     oc_load_decide(&ways, &facts);
     assert_int_equal(ways.peak_len, (512 + 12) * MIB);
     facts.in_place = false;
     oc_load_decide(&ways, &facts);
-    assert_int_equal(ways.peak_len, (512 + 16 + 2 + 2 + 12) * MIB);
+    assert_int_equal(ways.peak_len, (512 + 16 + 2 + 8 + 12) * MIB);
     facts.prepacking = true;
     facts.blobs_len = 7 * MIB;
     oc_load_decide(&ways, &facts);
-    assert_int_equal(ways.peak_len, (512 + 32 + 2 + 2 + 12 + 7) * MIB);
+    assert_int_equal(ways.peak_len, (512 + 32 + 2 + 8 + 12 + 7) * MIB);
+}
+
+static void a_small_part_is_decrypted_ahead(void **state)
+{
+    (void)state;
+    assert_int_equal(oc_load_ahead(0), 2 * MIB);
+    assert_int_equal(oc_load_ahead(128 * MIB), 2 * MIB);
+    assert_int_equal(oc_load_ahead(256 * MIB), 4 * MIB);
+    assert_int_equal(oc_load_ahead(512 * MIB), 8 * MIB);
+    assert_int_equal(oc_load_ahead(UINT64_MAX), 8 * MIB);
 }
 
 static void embedded_weights(void **state)
@@ -148,6 +158,7 @@ int main(void)
         cmocka_unit_test(lazy_says_why_not),
         cmocka_unit_test(embedded_weights),
         cmocka_unit_test(the_expected_peak),
+        cmocka_unit_test(a_small_part_is_decrypted_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

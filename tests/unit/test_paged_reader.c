@@ -1,0 +1,107 @@
+/* Memory filled when touched, and the reader it is filled for: ahead of it, behind it, and while it is away. */
+#include <string.h>
+
+#include "os/uffd.h"
+#include "paged_rig.h"
+
+/* Two after the first touch, more when the reader goes on; unit/test_paged_ahead has all of it. */
+static void the_next_pieces_are_filled_ahead(void **state)
+{
+    (void)state;
+    filler from;
+    oc_paged *paged = open_paged(&from, 0, 4);
+    assert_true(piece_right(oc_paged_data(paged), &from, 10));
+    wait_for_fills(paged, 3);
+    for (uint64_t piece = 10; piece < 13; piece++) {
+        assert_true(piece_right(oc_paged_data(paged), &from, piece));
+    }
+    assert_int_equal(oc_paged_fills(paged), 3); /* they were there */
+    assert_true(piece_right(oc_paged_data(paged), &from, 13));
+    wait_for_fills(paged, 8);
+    for (uint64_t piece = 13; piece < 18; piece++) {
+        assert_true(piece_right(oc_paged_data(paged), &from, piece));
+    }
+    assert_int_equal(oc_paged_fills(paged), 8);
+    oc_paged_close(paged);
+}
+
+/* Who enters a piece by its last page comes from behind. */
+static void a_reader_that_goes_backwards_is_filled_ahead_of(void **state)
+{
+    (void)state;
+    filler from;
+    oc_paged *paged = open_paged(&from, 0, 4);
+    assert_int_equal(oc_paged_data(paged)[21 * PIECE - 1], byte_of(20, PIECE - 1));
+    wait_for_fills(paged, 3);
+    for (uint64_t piece = 18; piece <= 20; piece++) {
+        assert_true(piece_right(oc_paged_data(paged), &from, piece));
+    }
+    assert_int_equal(oc_paged_fills(paged), 3);
+    oc_paged_close(paged);
+}
+
+/* It has gone to other work: memory is not kept for it, and is right when it comes back. */
+static void what_a_reader_leaves_alone_is_dropped(void **state)
+{
+    (void)state;
+    filler from;
+    oc_paged *paged = open_paged(&from, 8, 2);
+    assert_true(piece_right(oc_paged_data(paged), &from, 10));
+    assert_true(resident_len(paged) != 0);
+    while (resident_len(paged) != 0) {
+        sched_yield();
+    }
+    assert_true(piece_right(oc_paged_data(paged), &from, 10));
+    assert_all_right(paged, &from);
+    oc_paged_close(paged);
+}
+
+/* Behind the reader pages go; a reader that comes back gets them again. */
+static void the_window_moves_and_grows(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    filler from;
+    oc_paged *paged = open_paged(&from, 4, 2);
+    assert_all_right(paged, &from);
+    assert_true(resident_len(paged) <= 11 * PIECE); /* window, ahead, slack, and one in each thread's hands */
+    const uint64_t once = oc_paged_fills(paged);
+    assert_int_equal(once, PIECES);
+    for (unsigned round = 0; round < 20; round++) {
+        assert_all_right(paged, &from);
+    }
+    assert_true(oc_paged_fills(paged) < 10 * (uint64_t)PIECES); /* 21 without a growing window */
+    assert_true(oc_paged_fills(paged) > once);
+    oc_test_ok(oc_paged_settle(paged, true, &err), &err);
+    assert_all_right(paged, &from);
+    const uint64_t settled = oc_paged_fills(paged);
+    assert_all_right(paged, &from);
+    assert_int_equal(oc_paged_fills(paged), settled); /* nothing goes any more */
+    oc_paged_close(paged);
+}
+
+/* What is dropped is wiped first, however often. */
+static void dropped_memory_was_wiped(void **state)
+{
+    (void)state;
+    uint8_t *const map = mmap(NULL, PIECES * PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(map != MAP_FAILED);
+    for (unsigned i = 0; i < PIECES; i++) {
+        memset(map + i * PIECE, (int)i + 1, PIECE);
+        assert_true(oc_uffd_evict(map + i * PIECE, PIECE));
+        assert_int_equal(map[i * PIECE], 0);
+    }
+    assert_int_equal(munmap(map, PIECES * PIECE), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_next_pieces_are_filled_ahead),
+        cmocka_unit_test(a_reader_that_goes_backwards_is_filled_ahead_of),
+        cmocka_unit_test(what_a_reader_leaves_alone_is_dropped),
+        cmocka_unit_test(the_window_moves_and_grows),
+        cmocka_unit_test(dropped_memory_was_wiped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
