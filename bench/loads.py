@@ -10,22 +10,21 @@ NEEDED_TIMES = 2  # of the weights, the documented flow holds,
 NEEDED_MORE_MIB = 300  # beside what minilm and everything else needs
 
 
-def available(runtime, workload, way):
-    """Below 1.28 there are no callbacks for EPContext data; lazy memory needs the buffers of 1.31."""
-    minor = int(runtime.split(".")[1])
-    return (minor >= 28 or workload != "epcontext") and (minor >= 31 or "lazy" not in way)
+def available(runtime, way):
+    """Lazy memory needs the buffers of 1.31."""
+    return "lazy" not in way or int(runtime.split(".")[1]) >= 31
 
 
 def cases(arguments):
     """[(workload, runtime, prepacking)], the largest last."""
     return [(workload, runtime, prepack) for workload in rigs.WORKLOADS if workload in arguments.workloads
-            for runtime in arguments.runtimes if available(runtime, workload, "plain") for prepack in (False, True)]
+            for runtime in arguments.runtimes for prepack in (False, True)]
 
 
 def ways(case):
     """Lazy memory without prepacking only: prepacking touches everything while the session is created."""
     workload, runtime, prepack = case
-    return ["plain", *(way for way in rigs.WORKLOADS[workload][2] if available(runtime, workload, way) and not ("lazy" in way and prepack))]
+    return ["plain", *(way for way in rigs.WORKLOADS[workload][2] if available(runtime, way) and not ("lazy" in way and prepack))]
 
 
 def measure(rig, case, way, cache):

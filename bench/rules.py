@@ -73,7 +73,7 @@ def time_checks(loads, case):
         yield check("create + first / plain, external", say(case), loads.ratio(case, "ortcrypt", "plain", *both), 1.6 if newer else 2.3)
     if case[0] == "embedded" and case[2]:
         yield check("create + first / plain, embedded", say(case), loads.ratio(case, "ortcrypt", "plain", *both), 1.15)
-        yield check("split / embedded, create + first", say(case), loads.ratio(case, "split", "ortcrypt", *both), 0.65 if newer else 0.9)
+        yield check("split / embedded (plain), create + first", say(case), loads.ratio(case, "split", "plain", *both), 0.65 if newer else 0.9)
     if external and newer and not case[2] and case[0] != "external wide":
         yield check("lazy: create / plain create", say(case), loads.ratio(case, "lazy", "plain", "create_s"), 2)
     if external:
