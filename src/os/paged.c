@@ -98,7 +98,9 @@ static bool claim(oc_paged *paged, uint64_t *number)
         oc_paged_piece *const p = &paged->pieces[*number];
         p->state = OC_PIECE_FILLING;
         paged->fills++;
-        if (p->seen != 0 && evicts(paged) && ++paged->refills > paged->resident.count) {
+        if (p->seen == 0) {
+            paged->refills -= paged->refills != 0 ? 1 : 0; /* now and then one is read again: where two tensors meet, or the end of one first */
+        } else if (evicts(paged) && ++paged->refills > paged->resident.count) {
             paged->spec.window *= 2; /* a whole window was read again: the reader does not go through once */
             paged->refills = 0;
         }

@@ -51,7 +51,7 @@ struct oc_paged {
     oc_paged_ahead ahead;
     uint64_t unseen;
     uint64_t fills;
-    unsigned refills; /* since the window was last changed */
+    unsigned refills; /* since the window was last changed, less what was new in between */
     unsigned idle;    /* threads that wait and were not signalled */
     bool completing;  /* settle waits: the rest is what was never filled */
     bool idling;     /* everything is dropped */
