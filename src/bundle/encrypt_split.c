@@ -14,39 +14,6 @@
 #define WEIGHTS_NAME "ortcrypt.weights"
 #define NAME_SIZE 64
 
-static int by_name(const void *a, const void *b)
-{
-    const oc_onnx_tensor *const x = *(const oc_onnx_tensor *const *)a;
-    const oc_onnx_tensor *const y = *(const oc_onnx_tensor *const *)b;
-
-    return strcmp(x->name, y->name);
-}
-
-/* Tensors of the main graph whose name another one has too stay where they are: the tensor table finds them by name. */
-static ortcrypt_status keep_namesakes(const oc_onnx_model *onnx, ortcrypt_error *err)
-{
-    const oc_onnx_tensor **const sorted = calloc(onnx->tensor_count + 1, sizeof *sorted);
-    size_t count = 0;
-
-    if (sorted == NULL) {
-        return oc_fail_memory(err, (onnx->tensor_count + 1) * sizeof *sorted, "the model's tensors");
-    }
-    for (size_t i = 0; i < onnx->tensor_count; i++) {
-        if (onnx->tensors[i].main_graph) {
-            sorted[count++] = &onnx->tensors[i];
-        }
-    }
-    qsort(sorted, count, sizeof *sorted, by_name);
-    for (size_t i = 1; i < count; i++) {
-        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) {
-            onnx->tensors[sorted[i - 1] - onnx->tensors].movable = false;
-            onnx->tensors[sorted[i] - onnx->tensors].movable = false;
-        }
-    }
-    free(sorted);
-    return ORTCRYPT_OK;
-}
-
 static bool moves(const oc_onnx_tensor *tensor)
 {
     return tensor->movable && tensor->raw_len >= TENSOR_FROM;
@@ -96,7 +63,7 @@ ortcrypt_status oc_encrypt_plan_split(oc_encrypt_plan *plan, const ortcrypt_encr
     if (options->split == ORTCRYPT_SPLIT_NEVER) {
         return ORTCRYPT_OK;
     }
-    ortcrypt_status status = keep_namesakes(plan->onnx, err);
+    ortcrypt_status status = oc_onnx_keep_namesakes(plan->onnx, err);
     for (size_t i = 0; i < plan->onnx->tensor_count; i++) {
         const oc_onnx_tensor *const tensor = &plan->onnx->tensors[i];
         len += moves(tensor) ? tensor->raw_len : 0;

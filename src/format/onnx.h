@@ -34,6 +34,8 @@ typedef struct oc_onnx_tensor {
     uint64_t raw_off; /* embedded raw_data: position and length; 0, 0 when none */
     uint64_t raw_len;
     bool movable; /* a named initializer of the main graph, embedded, whose raw_data is all its data and what type and shape give */
+    bool read_main;  /* of the main graph: its name is an input of a node there, or an output of the graph */
+    bool read_below; /* of the main graph: its name is an input of a node in a subgraph, where it may be another value's */
 } oc_onnx_tensor;
 
 typedef struct oc_onnx_ep_context { /* a node EPContext of domain com.microsoft, anywhere in the model */
@@ -64,6 +66,9 @@ typedef struct oc_onnx_model {
  */
 ortcrypt_status oc_onnx_scan(oc_onnx_model **out, const oc_source *source, const char *what, ortcrypt_error *err);
 void oc_onnx_model_free(oc_onnx_model *model);
+
+/* Tensors of the main graph whose name another one has too are not movable any more: what finds tensors by name would find either. */
+ortcrypt_status oc_onnx_keep_namesakes(oc_onnx_model *model, ortcrypt_error *err);
 
 /* Bytes of one element times the shape, rounded up for 4-bit and 2-bit types; false: unknown or string type, or overflow. */
 bool oc_onnx_tensor_len(int dtype, const uint64_t *shape, size_t rank, uint64_t *len);

@@ -1,4 +1,4 @@
-/* format/onnx_model.c: element types, locations, memory as a source, and the end of an oc_onnx_model. */
+/* format/onnx_model.c: element types, locations, namesakes, memory as a source, and the end of an oc_onnx_model. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +74,38 @@ bool oc_onnx_location_plain(const char *location)
         }
         part += len + 1;
     }
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const oc_onnx_tensor *const x = *(const oc_onnx_tensor *const *)a;
+    const oc_onnx_tensor *const y = *(const oc_onnx_tensor *const *)b;
+
+    return strcmp(x->name, y->name);
+}
+
+ortcrypt_status oc_onnx_keep_namesakes(oc_onnx_model *model, ortcrypt_error *err)
+{
+    const oc_onnx_tensor **const sorted = calloc(model->tensor_count + 1, sizeof *sorted);
+    size_t count = 0;
+
+    if (sorted == NULL) {
+        return oc_fail_memory(err, (model->tensor_count + 1) * sizeof *sorted, "the model's tensors");
+    }
+    for (size_t i = 0; i < model->tensor_count; i++) {
+        if (model->tensors[i].main_graph) {
+            sorted[count++] = &model->tensors[i];
+        }
+    }
+    qsort(sorted, count, sizeof *sorted, by_name);
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0) {
+            model->tensors[sorted[i - 1] - model->tensors].movable = false;
+            model->tensors[sorted[i] - model->tensors].movable = false;
+        }
+    }
+    free(sorted);
+    return ORTCRYPT_OK;
 }
 
 static ortcrypt_status memory_read(void *state, uint64_t offset, void *buffer, size_t len, ortcrypt_error *err)

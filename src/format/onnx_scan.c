@@ -110,8 +110,8 @@ static ortcrypt_status scan_attribute(oc_scan *s, const oc_field *at, ortcrypt_e
 static ortcrypt_status scan_node(oc_scan *s, const oc_field *at, ortcrypt_error *err)
 {
     static const oc_rule rules[] = {
-        {3, OC_WIRE_LEN, OC_ONCE, "name"},      {4, OC_WIRE_LEN, OC_ONCE, "op_type"}, {7, OC_WIRE_LEN, OC_ONCE, "domain"},
-        {5, OC_WIRE_LEN, OC_MANY, "attribute"}, {8, OC_WIRE_LEN, OC_ONCE, "overload"},
+        {3, OC_WIRE_LEN, OC_ONCE, "name"},      {4, OC_WIRE_LEN, OC_ONCE, "op_type"},  {7, OC_WIRE_LEN, OC_ONCE, "domain"},
+        {5, OC_WIRE_LEN, OC_MANY, "attribute"}, {8, OC_WIRE_LEN, OC_ONCE, "overload"}, {1, OC_WIRE_LEN, OC_MANY, "input"},
     };
     uint32_t seen = 0;
     bool op = false;
@@ -125,7 +125,9 @@ static ortcrypt_status scan_node(oc_scan *s, const oc_field *at, ortcrypt_error 
         if (st != ORTCRYPT_OK || rule == NULL) {
             continue;
         }
-        if (f.number == 5) {
+        if (f.number == 1) {
+            st = oc_scan_read(s, &f, err);
+        } else if (f.number == 5) {
             st = scan_attribute(s, &f, err);
         } else if (f.number == 4) {
             st = oc_proto_equals(&s->in, &f, "EPContext", &op, err);
@@ -176,16 +178,38 @@ static ortcrypt_status scan_training(oc_scan *s, const oc_field *at, ortcrypt_er
     return st;
 }
 
+/* A ValueInfoProto among the main graph's outputs. */
+static ortcrypt_status scan_output(oc_scan *s, const oc_field *at, ortcrypt_error *err)
+{
+    static const oc_rule rules[] = {{1, OC_WIRE_LEN, OC_ONCE, "name"}};
+    uint32_t seen = 0;
+    ortcrypt_status st = enter(s, at, err);
+
+    while (st == ORTCRYPT_OK && s->in.pos < at->off + at->len) {
+        oc_field f;
+        const oc_rule *rule = NULL;
+        st = next(s, at, "ValueInfoProto", rules, RULE_COUNT(rules), &seen, &f, &rule, err);
+        if (st == ORTCRYPT_OK && rule != NULL) {
+            st = oc_scan_read(s, &f, err);
+        }
+    }
+    leave(s, at);
+    return st;
+}
+
 static ortcrypt_status scan_graph(oc_scan *s, const oc_field *at, bool main, ortcrypt_error *err)
 {
     static const oc_rule rules[] = {
         {1, OC_WIRE_LEN, OC_MANY, "node"},
         {5, OC_WIRE_LEN, OC_MANY, "initializer"},
+        {12, OC_WIRE_LEN, OC_MANY, "output"},
         {15, OC_WIRE_LEN, OC_MANY, "sparse_initializer"},
     };
+    const oc_scan_scope outside = s->scope;
     uint32_t seen = 0;
     ortcrypt_status st = enter(s, at, err);
 
+    s->scope = main ? OC_SCOPE_MAIN : outside == OC_SCOPE_ELSEWHERE ? OC_SCOPE_ELSEWHERE : OC_SCOPE_BELOW;
     while (st == ORTCRYPT_OK && s->in.pos < at->off + at->len) {
         oc_field f;
         const oc_rule *rule = NULL;
@@ -198,10 +222,13 @@ static ortcrypt_status scan_graph(oc_scan *s, const oc_field *at, bool main, ort
             st = scan_node(s, &f, err);
         } else if (f.number == 5) {
             st = oc_scan_tensor(s, &f, main ? OC_PLACE_MAIN : OC_PLACE_SUBGRAPH, err);
+        } else if (f.number == 12) {
+            st = main ? scan_output(s, &f, err) : ORTCRYPT_OK;
         } else {
             st = scan_sparse(s, &f, main ? OC_PLACE_ATTRIBUTE : OC_PLACE_SUBGRAPH_SPARSE, err);
         }
     }
+    s->scope = outside;
     leave(s, at);
     return st;
 }
@@ -312,10 +339,13 @@ ortcrypt_status oc_onnx_scan(oc_onnx_model **out, const oc_source *source, const
     if (st == ORTCRYPT_OK && s.model->producer == NULL) {
         st = oc_strdup(&s.model->producer, "", err);
     }
-    if (st == ORTCRYPT_E_INPUT) {
+    if (st == ORTCRYPT_OK) {
+        oc_scan_mark_reads(&s);
+    } else if (st == ORTCRYPT_E_INPUT) {
         st = explain(source, what, err);
     }
 out:
+    oc_scan_reads_free(&s);
     oc_proto_close(&s.in);
     if (st != ORTCRYPT_OK) {
         oc_onnx_model_free(s.model);

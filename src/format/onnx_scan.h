@@ -10,6 +10,15 @@
 #define OC_SCAN_DEPTH_MAX 64
 #define OC_SCAN_COUNT_MAX (1u << 20) /* tensors, EPContext nodes, names: each */
 
+/* Whose nodes are being read: what they read is noted for the main graph's tensors. */
+typedef enum oc_scan_scope { OC_SCOPE_ELSEWHERE, OC_SCOPE_MAIN, OC_SCOPE_BELOW } oc_scan_scope;
+
+typedef struct oc_scan_reads { /* hashes of names; sorted at the end */
+    uint64_t *items;
+    size_t count;
+    size_t cap;
+} oc_scan_reads;
+
 typedef struct oc_scan {
     oc_proto in;
     oc_onnx_model *model;
@@ -17,6 +26,8 @@ typedef struct oc_scan {
     size_t ep_context_cap;
     size_t name_cap;
     unsigned depth; /* messages around the current one */
+    oc_scan_scope scope;
+    oc_scan_reads reads[OC_SCOPE_BELOW + 1];
 } oc_scan;
 
 /* Where a TensorProto stands: what the lists want to know about it. */
@@ -33,6 +44,10 @@ ortcrypt_status oc_scan_room(oc_scan *s, void **list, size_t count, size_t *cap,
 
 /* `at` is the TensorProto's, the NodeProto's field. */
 ortcrypt_status oc_scan_tensor(oc_scan *s, const oc_field *at, oc_tensor_place place, ortcrypt_error *err);
+/* `at` is the name of a value that a node of the current scope, or the main graph as its output, reads. */
+ortcrypt_status oc_scan_read(oc_scan *s, const oc_field *at, ortcrypt_error *err);
+void oc_scan_mark_reads(oc_scan *s); /* at the end, once */
+void oc_scan_reads_free(oc_scan *s);
 ortcrypt_status oc_scan_ep_context(oc_scan *s, const oc_field *at, ortcrypt_error *err);
 
 /*

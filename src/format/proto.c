@@ -248,3 +248,25 @@ ortcrypt_status oc_proto_equals(oc_proto *in, const oc_field *field, const char 
     *equal = st == ORTCRYPT_OK && memcmp(bytes, text, len) == 0;
     return st;
 }
+
+uint64_t oc_proto_name_hash(const char *name, size_t len)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, 64 bits */
+
+    for (size_t i = 0; i < len; i++) {
+        hash = (hash ^ (uint8_t)name[i]) * 0x100000001b3u;
+    }
+    return hash;
+}
+
+ortcrypt_status oc_proto_hash(oc_proto *in, const oc_field *field, uint64_t *hash, ortcrypt_error *err)
+{
+    char bytes[OC_NAME_MAX];
+
+    if (field->len > sizeof bytes) {
+        return oc_proto_refuse(in, field->tag_off, err, "a name has %llu bytes, the limit is %d", (unsigned long long)field->len, OC_NAME_MAX);
+    }
+    const ortcrypt_status st = read_bytes(in, field, bytes, err);
+    *hash = st == ORTCRYPT_OK ? oc_proto_name_hash(bytes, (size_t)field->len) : 0;
+    return st;
+}

@@ -62,6 +62,10 @@ ortcrypt_status oc_proto_text(oc_proto *in, const oc_field *field, const char *n
 /* Whether a field's bytes are `text`. */
 ortcrypt_status oc_proto_equals(oc_proto *in, const oc_field *field, const char *text, bool *equal, ortcrypt_error *err);
 
+/* A hash of a field's bytes, of which there are OC_NAME_MAX at most, whatever they are. */
+uint64_t oc_proto_name_hash(const char *name, size_t len);
+ortcrypt_status oc_proto_hash(oc_proto *in, const oc_field *field, uint64_t *hash, ortcrypt_error *err);
+
 /* "<what> is no usable ONNX model: <sentence>", with the offset. */
 ortcrypt_status oc_proto_refuse(const oc_proto *in, uint64_t offset, ortcrypt_error *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -206,6 +206,58 @@ static void names_initializers_of_subgraphs(void **state)
     oc_onnx_model_free(found);
 }
 
+/* A node that reads `input`, and has `sub` as an attribute unless that is NULL. */
+static pb reading_node(const char *input, const pb *sub)
+{
+    pb node = {.len = 0}, attribute = {.len = 0};
+
+    pb_text(&node, 1, input);
+    if (sub != NULL) {
+        pb_message(&attribute, 6, sub);
+        pb_message(&node, 5, &attribute);
+    }
+    return node;
+}
+
+static void knows_what_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool main;
+        bool below;
+    } tensors[] = {{"by-node", true, false}, {"by-output", true, false}, {"below", false, true}, {"both", true, true},
+                   {"in-function", false, false}, {"idle", false, false}, {"by-nod", false, false}};
+    pb sub = {.len = 0}, g = {.len = 0}, output = {.len = 0}, function = {.len = 0};
+
+    const pb below[] = {reading_node("below", NULL), reading_node("both", NULL)};
+    pb_message(&sub, 1, &below[0]);
+    pb_message(&sub, 1, &below[1]);
+    pb_text(&output, 1, "idle"); /* the subgraph's own */
+    pb_message(&sub, 12, &output);
+    const pb nodes[] = {reading_node("by-node", &sub), reading_node("both", NULL)};
+    pb_message(&g, 1, &nodes[0]);
+    pb_message(&g, 1, &nodes[1]);
+    output.len = 0;
+    pb_text(&output, 1, "by-output");
+    pb_message(&g, 12, &output);
+    for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) {
+        const pb t = pb_embedded(tensors[i].name);
+        pb_message(&g, 5, &t);
+    }
+    pb m = pb_model(&g);
+    const pb inner = reading_node("in-function", NULL);
+    pb_message(&function, 7, &inner);
+    pb_message(&m, 25, &function);
+    oc_onnx_model *found = scan(&m);
+    for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) {
+        assert_string_equal(found->tensors[i].name, tensors[i].name);
+        assert_int_equal(found->tensors[i].read_main, tensors[i].main);
+        assert_int_equal(found->tensors[i].read_below, tensors[i].below);
+    }
+    oc_onnx_model_free(found);
+}
+
 /* Data beside DEFAULT is embedded whatever external_data says, as in ORT's HasExternalData. */
 static void location_alone_decides(void **state)
 {
@@ -303,6 +355,7 @@ int main(void)
         cmocka_unit_test(tensor_lengths),
         cmocka_unit_test(finds_tensors_everywhere),
         cmocka_unit_test(names_initializers_of_subgraphs),
+        cmocka_unit_test(knows_what_is_read),
         cmocka_unit_test(location_alone_decides),
         cmocka_unit_test(skips_what_it_does_not_know),
         cmocka_unit_test(every_cut_is_refused_or_smaller),
