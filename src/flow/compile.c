@@ -155,6 +155,7 @@ static ortcrypt_status give_source(ortcrypt_output *output, OrtSessionOptions *o
 
     facts.fits = false; /* CompileModel takes no pipe, so nothing is won by putting weights back */
     facts.proc = false;
+    facts.lifted_len = 0; /* a weightless variant's EP gets the whole model, and what ORT does with stubs while compiling is not proven */
     oc_load_decide(&ways, &facts);
     ortcrypt_status st = oc_load_give(output->source, &ways, output->runtime, options, o->monitor, err);
     if (st == ORTCRYPT_OK) {

@@ -57,6 +57,7 @@ oc_load_facts oc_load_facts_of(const oc_supply *supply, const ortcrypt_runtime *
                            .files_len = files_len(supply),
                            .largest_len = oc_supply_largest(supply, true),
                            .largest_embedded_len = oc_supply_largest(supply, false),
+                           .lifted_len = oc_supply_lifted_len(supply),
                            .blobs_len = blobs_len(supply)};
 }
 
@@ -112,6 +113,11 @@ ortcrypt_status oc_load_give(oc_supply *supply, const oc_load_ways *ways, const 
 {
     ortcrypt_status st = ORTCRYPT_OK;
     const size_t window_len = ways->files == OC_FILES_LAZY_DIRECT ? 0 : ways->window_len;
+    if (ways->model == OC_MODEL_LIFTED) { /* then there are no files, or they are copied in the same way */
+        oc_supply_lift(supply);
+        st = oc_supply_load_pages(supply, window_len, err);
+        return st == ORTCRYPT_OK ? oc_supply_add_tensors(supply, runtime, options, err) : st;
+    }
     switch (ways->files) {
     case OC_FILES_NONE:
         return ORTCRYPT_OK;
@@ -134,9 +140,10 @@ ortcrypt_status oc_load_give(oc_supply *supply, const oc_load_ways *ways, const 
     return st;
 }
 
-ortcrypt_status oc_load_plan_model(ortcrypt_inputs *inputs, uint64_t len, ortcrypt_error *err)
+ortcrypt_status oc_load_plan_model(ortcrypt_inputs *inputs, uint64_t made_len, ortcrypt_error *err)
 {
     const oc_load_ways *const ways = &inputs->ways;
+    const uint64_t len = ways->model == OC_MODEL_LIFTED ? inputs->supply->model.size : made_len; /* with what was taken out */
     return oc_load_plan_add(&inputs->plan,
                             (oc_load_entry){OC_ROLE_MODEL, "", len, oc_model_way_text(ways->model), ways->model_why, false, NULL}, err);
 }

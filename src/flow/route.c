@@ -92,6 +92,12 @@ static void decide_files(oc_load_ways *out, const oc_load_facts *f)
     }
 }
 
+/* Parsing copies what it parses: where most of a model are large weights, it is cheaper to give them by name. */
+static bool lifts(const oc_load_ways *out, const oc_load_facts *f)
+{
+    return (out->files == OC_FILES_NONE || out->files == OC_FILES_PAGED_COPY) && f->lifted_len >= f->model_len - f->lifted_len;
+}
+
 static void decide_model(oc_load_ways *out, const oc_load_facts *f)
 {
     const bool put_back = out->files == OC_FILES_PUT_BACK;
@@ -100,6 +106,9 @@ static void decide_model(oc_load_ways *out, const oc_load_facts *f)
     out->model = OC_MODEL_ARRAY;
     if (!put_back && f->model_len < PAGED_FROM) {
         out->model_why = "small enough to be held once";
+    } else if (f->pages && lifts(out, f)) {
+        out->model = OC_MODEL_LIFTED;
+        out->model_why = "large: its weights are decrypted as ORT copies them, so that they are not parsed";
     } else if (f->pages && whole) {
         out->model = OC_MODEL_PAGED;
         out->model_why = "large: decrypted as ORT parses it";
@@ -151,7 +160,15 @@ static uint64_t model_peak(const oc_load_ways *ways, const oc_load_facts *f)
 {
     const uint64_t copied = copied_len(f, f->model_len, f->largest_embedded_len);
 
-    return ways->model == OC_MODEL_ARRAY ? f->model_len + copied : copied + OC_COPY_WINDOW_LEN + oc_load_ahead(f->model_len);
+    switch (ways->model) {
+    case OC_MODEL_ARRAY:
+        return f->model_len + copied;
+    case OC_MODEL_LIFTED: /* one window for the files and this; what is left of the model is an array */
+        return f->model_len - f->lifted_len + copied + (ways->files == OC_FILES_NONE ? OC_COPY_WINDOW_LEN + oc_load_ahead(f->model_len)
+                                                                               : oc_load_ahead(f->files_len + f->model_len) - oc_load_ahead(f->files_len));
+    default:
+        return copied + OC_COPY_WINDOW_LEN + oc_load_ahead(f->model_len);
+    }
 }
 
 size_t oc_load_ahead(uint64_t len)
@@ -202,7 +219,11 @@ const char *oc_file_way_sharing(oc_file_way way)
 const char *oc_model_way_text(oc_model_way way)
 {
     static const char *const texts[] = {
-        [OC_MODEL_ARRAY] = "array", [OC_MODEL_PAGED] = "array, decrypted as read", [OC_MODEL_PIPE] = "pipe"};
+        [OC_MODEL_ARRAY] = "array",
+        [OC_MODEL_PAGED] = "array, decrypted as read",
+        [OC_MODEL_LIFTED] = "array, its weights as initializers, decrypted as read",
+        [OC_MODEL_PIPE] = "pipe",
+    };
     return texts[way];
 }
 

@@ -23,6 +23,7 @@ typedef enum oc_file_way {
 typedef enum oc_model_way {
     OC_MODEL_ARRAY, /* decrypted first */
     OC_MODEL_PAGED, /* an array that is decrypted when read, dropped behind the reader */
+    OC_MODEL_LIFTED, /* an array without its large weights; those are copied by ORT, as with OC_FILES_PAGED_COPY */
     OC_MODEL_PIPE   /* a thread feeds it while ORT parses */
 } oc_model_way;
 
@@ -42,6 +43,7 @@ typedef struct oc_load_facts {
     uint64_t files_len;
     uint64_t largest_len; /* of the external tensors */
     uint64_t largest_embedded_len;
+    uint64_t lifted_len;  /* of the embedded tensors that can be given by name instead */
     uint64_t blobs_len;   /* EPContext data outside the model, decrypted into the EP's buffers */
 } oc_load_facts;
 
@@ -53,6 +55,9 @@ typedef struct oc_load_ways {
     size_t window_len;     /* of the files, bytes, at first */
     uint64_t peak_len;     /* bytes that loading is expected to need at most at a time, ORT's included, an EP's own not */
 } oc_load_ways;
+
+/* Bytes of a tensor from which its end is worth knowing, because its pieces are its own, and from which it is taken out of a model. */
+#define OC_TENSOR_LARGE_LEN ((uint64_t)1 << 20)
 
 /* From 1.31 on ORT can use the buffers of files in place; before, it copies and does not know the entry. */
 #define OC_DIRECT_ENTRY "session.use_external_initializer_file_buffers_directly"

@@ -1,6 +1,6 @@
 /*
- * Flow 2: from a bundle to a running OrtSession. Small models go as an array, large ones as one that is decrypted while ORT
- * parses it, or through a pipe that a thread feeds, so that the whole plaintext model is never in memory of ours.
+ * Flow 2: from a bundle to a running OrtSession. Small models go as an array, large ones without their weights, as an array
+ * that is decrypted while ORT parses it, or through a pipe that a thread feeds, so that the whole plaintext model is never in memory of ours.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -77,6 +77,9 @@ ortcrypt_status oc_supply_open(oc_supply **out, ortcrypt_bundle *bundle, const o
         st = oc_cover_check(supply->onnx, manifest, variant, err);
     }
     if (st == ORTCRYPT_OK) {
+        st = oc_onnx_keep_namesakes(supply->onnx, err);
+    }
+    if (st == ORTCRYPT_OK) {
         st = list_files(supply, err);
     }
     if (st == ORTCRYPT_OK) {
@@ -101,6 +104,7 @@ void oc_supply_drop_files(oc_supply *supply)
     oc_region_free(&supply->small);
     oc_asset_pages_close(supply->pages);
     supply->pages = NULL;
+    supply->model_data = NULL;
 }
 
 void oc_supply_free(oc_supply *supply)

@@ -34,7 +34,9 @@ typedef struct oc_supply {
     size_t file_count; /* 0 once they are put back */
     size_t name_count; /* all of them, put back or not */
     size_t *tensor_files; /* of every tensor of the model, by its index: the file that an external one lies in */
-    oc_asset_pages *pages; /* of all files, or NULL */
+    bool lifted;           /* the model goes without the tensors of oc_supply_lifts; they are given by name */
+    oc_asset_pages *pages; /* of all files, and behind them of the model if it is lifted; or NULL */
+    uint8_t *model_data;   /* in the pages; NULL unless lifted and loaded */
     oc_region small;       /* of oc_supply_add_tensors: what lies too scattered to be read page by page */
 } oc_supply;
 
@@ -63,9 +65,17 @@ ortcrypt_status oc_supply_settle(oc_supply *supply, bool complete, ortcrypt_erro
  */
 ortcrypt_status oc_supply_add(const oc_supply *supply, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
                               bool direct, ortcrypt_error *err);
-/* Instead: names the tensors in them, which ORT copies. All are of plain types. */
+/* Instead: names the tensors in them, and those lifted out of the model, which ORT copies. All are of plain types. */
 ortcrypt_status oc_supply_add_tensors(oc_supply *supply, const ortcrypt_runtime *runtime, OrtSessionOptions *options,
                                       ortcrypt_error *err);
+/*
+ * lift.c. The model without its large weights: from here on oc_supply_model gives a model that has them as external data nowhere, and
+ * oc_supply_load_pages and _add_tensors give them to ORT by name, out of the model's own pages. The files' tensors are given so, too.
+ */
+void oc_supply_lift(oc_supply *supply);
+bool oc_supply_lifts(const oc_onnx_tensor *tensor); /* one that it would take out */
+uint64_t oc_supply_lifted_len(const oc_supply *supply); /* bytes of all of them */
+bool oc_supply_plain_type(int dtype); /* one of which every runtime makes values */
 bool oc_supply_plain_types(const oc_supply *supply);
 uint64_t oc_supply_largest(const oc_supply *supply, bool external); /* bytes of the largest such tensor */
 /*

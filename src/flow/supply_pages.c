@@ -3,7 +3,6 @@
 
 #include "flow/supply.h"
 
-#define LARGE_LEN ((uint64_t)1 << 20) /* bytes of a tensor from which its end is worth knowing: that of a piece */
 #define SMALL_LEN ((uint64_t)64 << 10) /* bytes of a tensor up to which it is copied first, if all such are few */
 #define SMALL_PART 16u                 /* few: a sixteenth of the files */
 
@@ -15,8 +14,10 @@ static oc_pages_end *list_ends(const oc_supply *supply, size_t *count)
     *count = 0;
     for (size_t i = 0; ends != NULL && i < supply->onnx->tensor_count; i++) {
         const oc_onnx_tensor *const tensor = &supply->onnx->tensors[i];
-        if (tensor->external && tensor->length >= LARGE_LEN) {
+        if (tensor->external && tensor->length >= OC_TENSOR_LARGE_LEN) {
             ends[(*count)++] = (oc_pages_end){supply->tensor_files[i], tensor->offset + tensor->length - 1};
+        } else if (supply->lifted && oc_supply_lifts(tensor)) {
+            ends[(*count)++] = (oc_pages_end){supply->file_count, tensor->raw_off + tensor->raw_len - 1};
         }
     }
     return ends;
@@ -24,7 +25,8 @@ static oc_pages_end *list_ends(const oc_supply *supply, size_t *count)
 
 ortcrypt_status oc_supply_load_pages(oc_supply *supply, size_t window_len, ortcrypt_error *err)
 {
-    const oc_asset **const assets = calloc(supply->file_count + 1, sizeof(*assets));
+    const oc_asset **const assets = calloc(supply->file_count + 1, sizeof(*assets)); /* the last for the model */
+    const size_t count = supply->file_count + (supply->lifted ? 1 : 0);
     size_t end_count = 0;
     oc_pages_end *const ends = list_ends(supply, &end_count);
     ortcrypt_status st = ORTCRYPT_OK;
@@ -36,13 +38,17 @@ ortcrypt_status oc_supply_load_pages(oc_supply *supply, size_t window_len, ortcr
         assets[i] = &supply->files[i].asset;
     }
     if (st == ORTCRYPT_OK) {
-        const oc_pages_options options = {.window_len = window_len, .ahead_len = oc_load_ahead(oc_supply_len(supply) - supply->model.size),
-                                          .ends = ends, .end_count = end_count};
-        st = oc_asset_pages_open(&supply->pages, supply->bundle, assets, supply->file_count, &options, err);
+        assets[supply->file_count] = &supply->model;
+        const uint64_t len = oc_supply_len(supply) - (supply->lifted ? 0 : supply->model.size);
+        const oc_pages_options options = {.window_len = window_len, .ahead_len = oc_load_ahead(len), .ends = ends, .end_count = end_count};
+        st = oc_asset_pages_open(&supply->pages, supply->bundle, assets, count, &options, err);
     }
     for (size_t i = 0; i < supply->file_count && st == ORTCRYPT_OK; i++) {
         supply->files[i].data = oc_asset_pages_data(supply->pages, i);
         supply->files[i].len = (size_t)supply->files[i].asset.size;
+    }
+    if (st == ORTCRYPT_OK && supply->lifted) {
+        supply->model_data = oc_asset_pages_data(supply->pages, supply->file_count);
     }
     free(assets);
     free(ends);
@@ -55,12 +61,12 @@ ortcrypt_status oc_supply_settle(oc_supply *supply, bool complete, ortcrypt_erro
 }
 
 /* ONNX's numbers of types are ORT's up to int4; complex numbers and 8-bit floats are not values everywhere. */
-static bool plain_type(int dtype) { return (dtype >= 1 && dtype <= 13 && dtype != 8) || dtype == 16; }
+bool oc_supply_plain_type(int dtype) { return (dtype >= 1 && dtype <= 13 && dtype != 8) || dtype == 16; }
 
 bool oc_supply_plain_types(const oc_supply *supply)
 {
     for (size_t i = 0; i < supply->onnx->tensor_count; i++) {
-        if (supply->onnx->tensors[i].external && !plain_type(supply->onnx->tensors[i].dtype)) {
+        if (supply->onnx->tensors[i].external && !oc_supply_plain_type(supply->onnx->tensors[i].dtype)) {
             return false;
         }
     }
@@ -141,7 +147,7 @@ typedef struct tensor_list {
     size_t count;
 } tensor_list;
 
-static ortcrypt_status make_value(OrtValue **out, const oc_onnx_tensor *tensor, void *data, const ortcrypt_runtime *runtime,
+static ortcrypt_status make_value(OrtValue **out, const oc_onnx_tensor *tensor, void *data, uint64_t len, const ortcrypt_runtime *runtime,
                                   const OrtMemoryInfo *memory, ortcrypt_error *err)
 {
     int64_t *const shape = calloc(tensor->rank + 1, sizeof(*shape));
@@ -154,11 +160,25 @@ static ortcrypt_status make_value(OrtValue **out, const oc_onnx_tensor *tensor, 
     }
     const ortcrypt_status st = oc_ort_check(
         runtime,
-        ortcrypt_runtime_api(runtime)->CreateTensorWithDataAsOrtValue(memory, data, (size_t)tensor->length, shape, tensor->rank,
+        ortcrypt_runtime_api(runtime)->CreateTensorWithDataAsOrtValue(memory, data, (size_t)len, shape, tensor->rank,
                                                                       (ONNXTensorElementDataType)tensor->dtype, out),
         err, tensor->name);
     free(shape);
     return st;
+}
+
+/* Where the bytes of a tensor are that is given by name; NULL: it is not. */
+static uint8_t *data_of(const oc_supply *supply, const tensor_list *list, size_t index)
+{
+    const oc_onnx_tensor *const tensor = &supply->onnx->tensors[index];
+
+    if (!tensor->external) {
+        return supply->lifted && oc_supply_lifts(tensor) ? supply->model_data + tensor->raw_off : NULL;
+    }
+    if (!tensor->read_main && !tensor->read_below) { /* ORT has removed it already, and takes no value for it */
+        return NULL;
+    }
+    return list->at[index] != NULL ? list->at[index] : supply->files[supply->tensor_files[index]].data + tensor->offset;
 }
 
 static ortcrypt_status list_tensors(tensor_list *list, oc_supply *supply, const ortcrypt_runtime *runtime, const OrtMemoryInfo *memory,
@@ -175,10 +195,10 @@ static ortcrypt_status list_tensors(tensor_list *list, oc_supply *supply, const 
     ortcrypt_status st = copy_small(supply, list->at, err);
     for (size_t i = 0; i < onnx->tensor_count && st == ORTCRYPT_OK; i++) {
         const oc_onnx_tensor *const tensor = &onnx->tensors[i];
-        if (tensor->external) {
-            uint8_t *const data = list->at[i] != NULL ? list->at[i] : supply->files[supply->tensor_files[i]].data + tensor->offset;
+        uint8_t *const data = data_of(supply, list, i);
+        if (data != NULL) {
             list->names[list->count] = tensor->name;
-            st = make_value(&list->values[list->count], tensor, data, runtime, memory, err);
+            st = make_value(&list->values[list->count], tensor, data, tensor->external ? tensor->length : tensor->raw_len, runtime, memory, err);
             list->count += st == ORTCRYPT_OK ? 1 : 0;
         }
     }
@@ -195,7 +215,7 @@ ortcrypt_status oc_supply_add_tensors(oc_supply *supply, const ortcrypt_runtime 
     if (st == ORTCRYPT_OK) {
         st = list_tensors(&list, supply, runtime, memory, err);
     }
-    if (st == ORTCRYPT_OK) {
+    if (st == ORTCRYPT_OK && list.count != 0) {
         st = oc_ort_check(runtime, api->AddExternalInitializers(options, list.names, (const OrtValue *const *)list.values, list.count), err,
                           "external data");
     }
@@ -208,7 +228,9 @@ ortcrypt_status oc_supply_add_tensors(oc_supply *supply, const ortcrypt_runtime 
     free(list.names);
     free(list.values);
     free(list.at);
-    supply->edit_count = 0; /* no file is looked for: whatever its name, the model stays as it is */
+    if (!supply->lifted) {
+        supply->edit_count = 0; /* no file is looked for: whatever its name, the model stays as it is */
+    }
     return st;
 }
 
@@ -222,7 +244,7 @@ static ortcrypt_status open_model(oc_asset_pages **out, const oc_supply *supply,
     }
     for (size_t i = 0; i < supply->onnx->tensor_count; i++) {
         const oc_onnx_tensor *const tensor = &supply->onnx->tensors[i];
-        if (tensor->raw_len >= LARGE_LEN) {
+        if (tensor->raw_len >= OC_TENSOR_LARGE_LEN) {
             ends[options.end_count++] = (oc_pages_end){0, tensor->raw_off + tensor->raw_len - 1};
         }
     }

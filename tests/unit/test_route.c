@@ -117,6 +117,17 @@ static void the_expected_peak(void **state)
     facts.blobs_len = 7 * MIB;
     oc_load_decide(&ways, &facts);
     assert_int_equal(ways.peak_len, (512 + 32 + 2 + 8 + 12 + 7) * MIB);
+    facts.blobs_len = 0;
+    facts.model_len = 100 * MIB;
+    facts.lifted_len = 90 * MIB;
+    facts.largest_embedded_len = 8 * MIB;
+    oc_load_decide(&ways, &facts); /* the rest of the model as an array, all of it copied, one window for both */
+    assert_int_equal(ways.peak_len, (512 + 32 + 2 + 8 + 10 + 100 + 16 + 12) * MIB);
+    facts.files = false;
+    facts.files_len = 0;
+    facts.largest_len = 0;
+    oc_load_decide(&ways, &facts);
+    assert_int_equal(ways.peak_len, (10 + 100 + 16 + 2 + 2 + 12) * MIB);
 }
 
 static void a_small_part_is_decrypted_ahead(void **state)
@@ -150,9 +161,54 @@ static void embedded_weights(void **state)
     check(&facts, OC_FILES_NONE, OC_MODEL_ARRAY, "/proc");
 }
 
+static void weights_taken_out_of_the_model(void **state)
+{
+    (void)state;
+    oc_load_facts facts = big_external();
+    facts.files = false;
+    facts.files_len = 0;
+    facts.model_len = 512 * MIB;
+    facts.lifted_len = 256 * MIB;
+    check(&facts, OC_FILES_NONE, OC_MODEL_LIFTED, "not parsed");
+    facts.in_place = false;
+    facts.ep = "Other"; /* it gets ORT's copy */
+    check(&facts, OC_FILES_NONE, OC_MODEL_LIFTED, "not parsed");
+    facts.lifted_len--; /* less than half */
+    check(&facts, OC_FILES_NONE, OC_MODEL_PAGED, "parses");
+    facts.lifted_len = 512 * MIB;
+    facts.pages = false;
+    facts.ep = NULL;
+    check(&facts, OC_FILES_NONE, OC_MODEL_PIPE, "large");
+    facts.pages = true;
+    facts.model_len = 15 * MIB;
+    facts.lifted_len = 15 * MIB;
+    check(&facts, OC_FILES_NONE, OC_MODEL_ARRAY, "small");
+}
+
+static void and_out_of_files(void **state)
+{
+    (void)state;
+    oc_load_facts facts = big_external();
+    facts.model_len = 512 * MIB;
+    facts.lifted_len = 500 * MIB;
+    check(&facts, OC_FILES_PAGED_DIRECT, OC_MODEL_PAGED, "parses"); /* tensors by name and files by name are not mixed */
+    facts.in_place = false;
+    check(&facts, OC_FILES_PAGED_COPY, OC_MODEL_LIFTED, "not parsed");
+    facts.relocated = true;
+    check(&facts, OC_FILES_PAGED_COPY, OC_MODEL_LIFTED, "not parsed");
+    facts.files_len = MIB;
+    facts.relocated = false;
+    check(&facts, OC_FILES_EAGER_COPY, OC_MODEL_PAGED, "parses");
+    facts.files_len = 512 * MIB;
+    facts.plain_types = false;
+    check(&facts, OC_FILES_PUT_BACK, OC_MODEL_PIPE, "type");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_taken_out_of_the_model),
+        cmocka_unit_test(and_out_of_files),
         cmocka_unit_test(buffers_used_in_place),
         cmocka_unit_test(buffers_copied),
         cmocka_unit_test(lazy_says_why_not),
