@@ -16,6 +16,7 @@
 #define SLACK_PIECES 3u /* that are too many before some are dropped, */
 #define SLACK_LEN ((size_t)768 << 10) /* or as many bytes */
 #define IDLE_MS 100      /* of a reader, after which it has gone to other work */
+#define BUSY UINT64_MAX  /* no number of fills */
 #define FAILED_BYTE 0xff /* not a number, as a float; and no divisor of zero, as an integer */
 
 static void ring_push(oc_paged_ring *to, uint64_t item, uint64_t cap)
@@ -82,6 +83,36 @@ static void want(oc_paged *paged, uintptr_t address)
     }
 }
 
+/* The oldest goes first, so what was filled ahead and is not read yet must not push out what is being read. */
+static size_t room_for(const oc_paged *paged) { return paged->spec.window + paged->spec.ahead * paged->spec.piece_len; }
+
+static size_t slack_for(const oc_paged *paged)
+{
+    const size_t slack = SLACK_PIECES * paged->spec.piece_len;
+    return slack < SLACK_LEN ? slack : SLACK_LEN;
+}
+
+/*
+ * The window, when as much as it holds was evicted and is read again: the reader does not go through once. What is new in between counts
+ * against that, as now and then one is read again: where two tensors meet, or the end of one first. What was dropped while the reader was
+ * away is no sign at all.
+ */
+static void grow(oc_paged *paged, uint64_t number)
+{
+    const oc_paged_piece *const p = &paged->pieces[number];
+    const size_t len = oc_paged_room(paged, number);
+
+    if (p->seen == 0) {
+        paged->refilled_len -= len < paged->refilled_len ? len : paged->refilled_len;
+    } else if (p->dropped == 0 && evicts(paged) && paged->spec.window < paged->map_len) {
+        paged->refilled_len += len;
+        if (paged->refilled_len > room_for(paged)) {
+            paged->spec.window *= 2;
+            paged->refilled_len = 0;
+        }
+    }
+}
+
 /* The next piece to fill, claimed. false: none. Locked. */
 static bool claim(oc_paged *paged, uint64_t *number)
 {
@@ -95,39 +126,26 @@ static bool claim(oc_paged *paged, uint64_t *number)
         found = p->state == OC_PIECE_ABSENT && (!paged->completing || p->seen == 0);
     }
     if (found) {
-        oc_paged_piece *const p = &paged->pieces[*number];
-        p->state = OC_PIECE_FILLING;
+        grow(paged, *number);
+        paged->pieces[*number].state = OC_PIECE_FILLING;
+        paged->pieces[*number].dropped = 0;
         paged->fills++;
-        if (p->seen == 0) {
-            paged->refills -= paged->refills != 0 ? 1 : 0; /* now and then one is read again: where two tensors meet, or the end of one first */
-        } else if (evicts(paged) && ++paged->refills > paged->resident.count) {
-            paged->spec.window *= 2; /* a whole window was read again: the reader does not go through once */
-            paged->refills = 0;
-        }
     }
     return found;
 }
 
-/* The oldest goes first, so what was filled ahead and is not read yet must not push out what is being read. */
-static size_t room_for(const oc_paged *paged)
-{
-    return paged->idling ? 0 : paged->spec.window + paged->spec.ahead * paged->spec.piece_len;
-}
-
-static size_t slack_for(const oc_paged *paged)
-{
-    const size_t slack = SLACK_PIECES * paged->spec.piece_len;
-    return paged->idling ? 0 : slack < SLACK_LEN ? slack : SLACK_LEN;
-}
-
 /*
  * The oldest pieces that are too much, claimed: neighbours in one go, as each costs every core a flush of what it knows of addresses.
- * *len: their bytes. Locked.
+ * *len: their bytes. All are too much while no fill follows the first `idle_at`. Locked.
  */
-static bool claim_oldest(oc_paged *paged, uint64_t *number, size_t *len)
+static bool claim_oldest(oc_paged *paged, uint64_t idle_at, uint64_t *number, size_t *len)
 {
+    const bool idle = paged->fills == idle_at;
+    const size_t room = idle ? 0 : room_for(paged);
+    const size_t slack = idle ? 0 : slack_for(paged);
+
     *len = 0;
-    while (evicts(paged) && paged->resident_len > room_for(paged) + (*len == 0 ? slack_for(paged) : 0)) {
+    while (evicts(paged) && paged->resident_len > room + (*len == 0 ? slack : 0)) {
         const uint64_t oldest = paged->resident.items[paged->resident.first];
         oc_paged_piece *const p = &paged->pieces[oldest];
         if (*len != 0 && (p->state != OC_PIECE_PRESENT || oc_paged_at(paged, oldest) != oc_paged_at(paged, *number) + *len)) {
@@ -138,6 +156,7 @@ static bool claim_oldest(oc_paged *paged, uint64_t *number, size_t *len)
         paged->resident_len -= oc_paged_room(paged, oldest);
         if (p->state == OC_PIECE_PRESENT) {
             p->state = OC_PIECE_EVICTING;
+            p->dropped = idle ? 1 : 0;
             *number = *len == 0 ? oldest : *number;
             *len += oc_paged_room(paged, oldest);
         }
@@ -145,13 +164,14 @@ static bool claim_oldest(oc_paged *paged, uint64_t *number, size_t *len)
     return *len != 0;
 }
 
-static void evict_oldest(oc_paged *paged)
+/* idle_at: BUSY, or the fills there were when the reader had gone; the next one ends that, or a reader would wait for what goes again. */
+static void evict_oldest(oc_paged *paged, uint64_t idle_at)
 {
     uint64_t first = 0;
     size_t len = 0;
 
     pthread_mutex_lock(&paged->mutex);
-    while (claim_oldest(paged, &first, &len)) {
+    while (claim_oldest(paged, idle_at, &first, &len)) {
         pthread_mutex_unlock(&paged->mutex);
         (void)oc_uffd_evict(oc_paged_at(paged, first), len);
         pthread_mutex_lock(&paged->mutex);
@@ -235,6 +255,7 @@ static void fill(oc_paged_worker *self, uint64_t number)
     p->state = st == ORTCRYPT_OK ? OC_PIECE_PRESENT : OC_PIECE_FAILED;
     paged->unseen -= p->seen == 0 ? 1 : 0;
     p->seen = 1;
+    paged->filled++;
     if (p->listed == 0 && st == ORTCRYPT_OK && evicts(paged)) {
         p->listed = 1;
         paged->resident_len += room;
@@ -243,10 +264,10 @@ static void fill(oc_paged_worker *self, uint64_t number)
     oc_uffd_wake(paged->fd, oc_paged_at(paged, number), room);
     pthread_cond_broadcast(&paged->changed);
     pthread_mutex_unlock(&paged->mutex);
-    evict_oldest(paged);
+    evict_oldest(paged, BUSY);
 }
 
-/* Waits for a touch or a signal. false: there was none for a while, and there is something to drop. */
+/* Waits for a touch or a signal. false: there was none for a while, and nobody waits for a piece. */
 static bool wait_for_work(const oc_paged *paged, bool may_drop)
 {
     struct pollfd fds[2] = {{paged->fd, POLLIN, 0}, {paged->wake_fd, POLLIN, 0}};
@@ -257,17 +278,6 @@ static bool wait_for_work(const oc_paged *paged, bool may_drop)
         (void)!read(paged->wake_fd, &one, sizeof(one)); /* not blocking: another thread may have been faster */
     }
     return count != 0;
-}
-
-static void drop_all(oc_paged *paged)
-{
-    pthread_mutex_lock(&paged->mutex);
-    paged->idling = true;
-    pthread_mutex_unlock(&paged->mutex);
-    evict_oldest(paged);
-    pthread_mutex_lock(&paged->mutex);
-    paged->idling = false;
-    pthread_mutex_unlock(&paged->mutex);
 }
 
 void *oc_paged_work(void *state)
@@ -285,7 +295,8 @@ void *oc_paged_work(void *state)
         }
         go_on = !paged->stop;
         const bool found = go_on && claim(paged, &number);
-        const bool may_drop = evicts(paged) && paged->resident_len != 0;
+        const bool may_drop = evicts(paged) && paged->resident_len != 0 && paged->filled == paged->fills;
+        const uint64_t fills = paged->fills;
         paged->idle += go_on && !found ? 1 : 0;
         pthread_mutex_unlock(&paged->mutex);
         if (found) {
@@ -296,7 +307,7 @@ void *oc_paged_work(void *state)
             paged->idle -= paged->idle != 0 ? 1 : 0; /* near enough: a thread too many looks, a thread too few has been signalled */
             pthread_mutex_unlock(&paged->mutex);
             if (!asked) {
-                drop_all(paged);
+                evict_oldest(paged, fills); /* all, as long as nobody fills any */
             }
         }
     }

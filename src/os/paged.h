@@ -16,6 +16,7 @@ typedef struct oc_paged_piece {
     unsigned seen : 1;    /* was filled, so it was checked */
     unsigned listed : 1;  /* is in `resident`, and counted in resident_len */
     unsigned touched : 1; /* while it was evicted */
+    unsigned dropped : 1; /* while the reader was away, and not filled since */
 } oc_paged_piece;
 
 typedef struct oc_paged_ring { /* of piece numbers; each is in it once at most, so that it has room */
@@ -50,11 +51,11 @@ struct oc_paged {
     size_t resident_len;
     oc_paged_ahead ahead;
     uint64_t unseen;
-    uint64_t fills;
-    unsigned refills; /* since the window was last changed, less what was new in between */
-    unsigned idle;    /* threads that wait and were not signalled */
-    bool completing;  /* settle waits: the rest is what was never filled */
-    bool idling;     /* everything is dropped */
+    uint64_t fills;      /* begun, */
+    uint64_t filled;     /* and ended */
+    size_t refilled_len; /* bytes read again since the window was last changed, less what was new in between */
+    unsigned idle;       /* threads that wait and were not signalled */
+    bool completing;     /* settle waits: the rest is what was never filled */
     bool settled;
     bool stop;
     bool failed;

@@ -56,6 +56,25 @@ static void what_a_reader_leaves_alone_is_dropped(void **state)
     oc_paged_close(paged);
 }
 
+/* A reader that is away again and again gets its pieces once each time it comes back, and no more room than one that stays. */
+static void a_pause_makes_no_window_grow(void **state)
+{
+    (void)state;
+    enum { PAUSES = 5 };
+    filler from;
+    oc_paged *paged = open_paged(&from, 4, 2);
+    for (unsigned i = 0; i < PAUSES; i++) {
+        assert_int_equal(oc_paged_data(paged)[10 * PIECE], byte_of(10, 0));
+        while (resident_len(paged) != 0) {
+            sched_yield();
+        }
+    }
+    assert_true(oc_paged_fills(paged) <= 2 * 3 * PAUSES); /* three each time, but for a reader that gets no turn in between */
+    assert_all_right(paged, &from);
+    assert_true(resident_len(paged) <= 11 * PIECE);
+    oc_paged_close(paged);
+}
+
 /* Behind the reader pages go; a reader that comes back gets them again. */
 static void the_window_moves_and_grows(void **state)
 {
@@ -100,6 +119,7 @@ int main(void)
         cmocka_unit_test(the_next_pieces_are_filled_ahead),
         cmocka_unit_test(a_reader_that_goes_backwards_is_filled_ahead_of),
         cmocka_unit_test(what_a_reader_leaves_alone_is_dropped),
+        cmocka_unit_test(a_pause_makes_no_window_grow),
         cmocka_unit_test(the_window_moves_and_grows),
         cmocka_unit_test(dropped_memory_was_wiped),
     };
