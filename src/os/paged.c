@@ -71,7 +71,10 @@ static void want(oc_paged *paged, uintptr_t address)
         oc_uffd_wake(paged->fd, page, paged->page);
     } else if (p->state == OC_PIECE_EVICTING) {
         p->touched = 1;
-    } else if (p->state == OC_PIECE_FAILED || (p->state == OC_PIECE_PRESENT && oc_uffd_present((const uint8_t *)address))) {
+    } else if (p->state == OC_PIECE_FAILED) { /* or somebody dropped the page, and with it what said so */
+        oc_uffd_poison(paged->fd, oc_paged_at(paged, number), oc_paged_room(paged, number));
+        oc_uffd_wake(paged->fd, oc_paged_at(paged, number), oc_paged_room(paged, number));
+    } else if (p->state == OC_PIECE_PRESENT && oc_uffd_present((const uint8_t *)address)) {
         oc_uffd_wake(paged->fd, oc_paged_at(paged, number), oc_paged_room(paged, number)); /* filled since it was touched */
     } else if (p->state == OC_PIECE_ABSENT || p->state == OC_PIECE_PRESENT) { /* there: somebody dropped the page */
         p->state = OC_PIECE_WANTED;

@@ -165,6 +165,30 @@ static void a_failure_after_settling_is_a_signal(void **state)
     assert_int_equal(fail_in_child(4 * PIECE, false), byte_of(4, 0));
 }
 
+/* Nor does a reader wait for ever when somebody dropped what stood for a piece that could not be filled. */
+static void a_failed_piece_that_was_dropped_is_a_signal(void **state)
+{
+    (void)state;
+    need_userfaultfd();
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        static filler from;
+        signal(SIGSEGV, SIG_DFL);
+        signal(SIGBUS, SIG_DFL);
+        (void)alarm(60);
+        oc_paged *paged = open_paged(&from, 4, 2);
+        const volatile uint8_t *const at = oc_paged_data(paged) + 5 * PIECE;
+        atomic_store(&from.fail_at, 5);
+        if (*at != 0xff || madvise(oc_paged_data(paged) + 5 * PIECE, PAGE, MADV_DONTNEED) != 0) {
+            _exit(102);
+        }
+        _exit(*at);
+    }
+    const int result = result_of(child);
+    assert_true(result == -SIGBUS || result == -SIGSEGV);
+}
+
 /* A poisoned piece is left alone when the memory is wiped. Nothing here touches it: it was filled ahead. */
 static void closing_survives_a_failed_piece(void **state)
 {
@@ -260,6 +284,7 @@ int main(void)
         cmocka_unit_test(a_forked_child_has_no_such_memory),
         cmocka_unit_test(a_failure_before_settling_is_told_by_it),
         cmocka_unit_test(a_failure_after_settling_is_a_signal),
+        cmocka_unit_test(a_failed_piece_that_was_dropped_is_a_signal),
         cmocka_unit_test(closing_survives_a_failed_piece),
         cmocka_unit_test(an_ordinary_user_may),
         cmocka_unit_test(many_readers_see_right_bytes),
