@@ -110,7 +110,7 @@ typedef struct oc_object {
     oc_shape shape;
     oc_stream *stream;
     int fd;
-    bool check_leaves;
+    const atomic_bool *check_leaves; /* the bundle's: it may become true while the object is open */
     uint8_t header[OC_STREAM_HEADER_LEN];
     char id[2 * OC_ASSET_ID_LEN + 1];
     char what[1024]; /* path of the file, for sentences */

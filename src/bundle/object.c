@@ -88,7 +88,7 @@ ortcrypt_status oc_object_open(oc_object *out, const ortcrypt_bundle *bundle, co
     memset(out, 0, sizeof *out);
     out->asset = *asset;
     out->fd = -1;
-    out->check_leaves = atomic_load(&bundle->check_leaves);
+    out->check_leaves = &bundle->check_leaves;
     oc_hex_encode(out->id, asset->id, OC_ASSET_ID_LEN);
     oc_object_path(path, asset->object);
     snprintf(out->what, sizeof out->what, "%s/%s", oc_store_path(bundle->store), path);
@@ -163,13 +163,14 @@ static ortcrypt_status read_sealed(const oc_object *object, oc_piece_lane *lane,
                                    ortcrypt_error *err)
 {
     const uint64_t piece = first / OC_PIECE_CHUNKS;
-    const uint64_t read_first = object->check_leaves ? piece * OC_PIECE_CHUNKS : first;
-    const uint64_t read_end = object->check_leaves ? least((piece + 1) * OC_PIECE_CHUNKS, object->shape.chunk_count) : end;
+    const bool check_leaves = atomic_load(object->check_leaves);
+    const uint64_t read_first = check_leaves ? piece * OC_PIECE_CHUNKS : first;
+    const uint64_t read_end = check_leaves ? least((piece + 1) * OC_PIECE_CHUNKS, object->shape.chunk_count) : end;
     const uint64_t from = read_first == 0 ? 0 : chunk_offset(read_first);
     const uint64_t to = read_end == object->shape.chunk_count ? object->shape.sealed_len : chunk_offset(read_end);
 
     ortcrypt_status st = oc_pread_full(object->fd, from, lane->sealed, (size_t)(to - from), object->what, err);
-    if (st == ORTCRYPT_OK && object->check_leaves) {
+    if (st == ORTCRYPT_OK && check_leaves) {
         st = check_leaf(object, piece, OC_SPAN(lane->sealed, (size_t)(to - from)), err);
     }
     if (st == ORTCRYPT_OK && from == 0 && memcmp(lane->sealed, object->header, OC_STREAM_HEADER_LEN) != 0) {

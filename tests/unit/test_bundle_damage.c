@@ -148,11 +148,17 @@ static void a_pin_makes_leaves_count(void **state)
     ortcrypt_bundle_get_info(bundle, &info);
     const oc_asset *asset = fixture_asset(bundle, "source", OC_ROLE_EXTRA, "data");
     uint8_t *const got = malloc(size);
+    oc_asset_reader *reader = NULL;
+    oc_test_ok(oc_asset_reader_open(&reader, bundle, asset, &f->err), &f->err);
     forge(f, bundle, asset);
     oc_test_ok(oc_bundle_read(bundle, asset, got, NULL, &f->err), &f->err); /* tags suffice without a pin */
     assert_int_equal(got[65 * CHUNK + 2], 3);
     oc_bundle_require_leaves(bundle);
     oc_test_status(oc_bundle_read(bundle, asset, got, NULL, &f->err), ORTCRYPT_E_NOT_AUTHENTIC, &f->err);
+    const oc_source open_before = oc_asset_reader_source(reader);
+    oc_test_ok(open_before.read(open_before.state, 0, got, PIECE, &f->err), &f->err);
+    oc_test_status(open_before.read(open_before.state, PIECE, got, 1, &f->err), ORTCRYPT_E_NOT_AUTHENTIC, &f->err);
+    oc_asset_reader_close(reader);
     fixture_close(f, bundle);
     const ortcrypt_open_options options = {.struct_size = sizeof options, .pin = info.manifest_id};
     expect_damage(f, &options, size, "piece 1", oc_piece_offset(1));
