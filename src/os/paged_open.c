@@ -145,11 +145,16 @@ ortcrypt_status oc_paged_settle(oc_paged *paged, bool complete, ortcrypt_error *
     return st;
 }
 
-/* Of pieces that were evicted in vain too. A poisoned page looks as if it were there, and must not be touched; nor may one that is not. */
+/*
+ * Of pieces that were evicted in vain too. A page that is not there must not be touched; nor may one of a piece that failed, which may be
+ * poisoned or closed, and may hold plaintext: memory ran out while it was put into place, or somebody dropped a part of it.
+ */
 static void wipe(const oc_paged *paged)
 {
     for (uint64_t number = 0; paged->pieces != NULL && number < paged->spec.piece_count; number++) {
-        if (paged->pieces[number].state != OC_PIECE_FAILED) {
+        if (paged->pieces[number].state == OC_PIECE_FAILED) {
+            oc_uffd_overwrite(oc_paged_at(paged, number), oc_paged_room(paged, number));
+        } else {
             (void)oc_wipe_resident(oc_paged_at(paged, number), oc_paged_room(paged, number));
         }
     }

@@ -4,6 +4,7 @@
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -132,6 +133,22 @@ bool oc_uffd_evict(uint8_t *at, size_t len)
     oc_wipe(moved, len);
     (void)munmap(moved, len);
     return true;
+}
+
+/* The kernel writes: a poisoned page, or one that is not there, ends the call and not the process. */
+void oc_uffd_overwrite(uint8_t *at, size_t len)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    (void)mprotect(at, len, PROT_READ | PROT_WRITE); /* where oc_uffd_poison had to close them */
+    for (size_t begin = 0; begin < len; begin += page) {
+        size_t done = 0;
+        ssize_t part = 0;
+        do {
+            part = getrandom(at + begin + done, page - done, GRND_NONBLOCK);
+            done += part > 0 ? (size_t)part : 0;
+        } while (done < page && (part > 0 || (part < 0 && errno == EINTR)));
+    }
 }
 
 bool oc_uffd_present(const uint8_t *at)

@@ -28,6 +28,9 @@ void oc_uffd_wake(int fd, uint8_t *at, size_t len);
 /* Takes the pages out of the range (the next touch is reported again), wipes them, gives them back. false: they were not wiped. */
 bool oc_uffd_evict(uint8_t *at, size_t len);
 
+/* Overwrites the pages of a range that are there, whether poisoned ones are among them or not. Nobody reads it any more. */
+void oc_uffd_overwrite(uint8_t *at, size_t len);
+
 /* The page at `at` is there. Also true for a poisoned one. */
 bool oc_uffd_present(const uint8_t *at);
 

@@ -1,5 +1,6 @@
 /* Memory filled when touched, and the reader it is filled for: ahead of it, behind it, and while it is away. */
 #include <string.h>
+#include <unistd.h>
 
 #include "os/uffd.h"
 #include "paged_rig.h"
@@ -113,6 +114,30 @@ static void dropped_memory_was_wiped(void **state)
     assert_int_equal(munmap(map, PIECES * PIECE), 0);
 }
 
+/* Plaintext beside a page that must not be touched, and beside one that is not there, goes too. */
+static void a_poisoned_page_keeps_no_other(void **state)
+{
+    (void)state;
+    static const uint8_t plain[PAGE] = {1, 2, 3};
+    need_userfaultfd();
+    uint8_t *const map = mmap(NULL, 5 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(map != MAP_FAILED);
+    const int fd = oc_uffd_open(map, 5 * PAGE);
+    assert_true(fd >= 0);
+    assert_int_equal(oc_uffd_copy(fd, map, plain, PAGE), 0);
+    assert_int_equal(oc_uffd_copy(fd, map + 2 * PAGE, plain, PAGE), 0);
+    assert_int_equal(oc_uffd_copy(fd, map + 4 * PAGE, plain, PAGE), 0);
+    oc_uffd_poison(fd, map + PAGE, PAGE);
+    assert_int_equal(mprotect(map + 2 * PAGE, 2 * PAGE, PROT_NONE), 0); /* as before Linux 6.6 */
+    oc_uffd_overwrite(map, 5 * PAGE);
+    for (size_t at = 0; at < 5 * PAGE; at += 2 * PAGE) {
+        assert_memory_not_equal(map + at, plain, PAGE);
+    }
+    assert_false(oc_uffd_present(map + 3 * PAGE));
+    (void)close(fd);
+    assert_int_equal(munmap(map, 5 * PAGE), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +147,7 @@ int main(void)
         cmocka_unit_test(a_pause_makes_no_window_grow),
         cmocka_unit_test(the_window_moves_and_grows),
         cmocka_unit_test(dropped_memory_was_wiped),
+        cmocka_unit_test(a_poisoned_page_keeps_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
