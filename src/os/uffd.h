@@ -31,7 +31,7 @@ bool oc_uffd_evict(uint8_t *at, size_t len);
 /* Overwrites the pages of a range that are there, whether poisoned ones are among them or not. Nobody reads it any more. */
 void oc_uffd_overwrite(uint8_t *at, size_t len);
 
-/* The page at `at` is there. Also true for a poisoned one. */
+/* The page at `at` is there. Of a poisoned one kernels say either. */
 bool oc_uffd_present(const uint8_t *at);
 
 #endif
