@@ -1,15 +1,21 @@
-/* bundle/reader.c: random access to an asset's plaintext, one decrypted piece kept. One thread. */
+/*
+ * bundle/reader.c: random access to an asset's plaintext, the bytes decrypted last kept, up to a piece of them. One thread. What reads a
+ * model's headers jumps over its weights, so no more is decrypted than was asked for, until a read goes on where the last one ended.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bundle/internal.h"
 #include "os/os.h"
 
+#define ONWARD_CHUNKS 16u /* decrypted at once by a reader that goes on: they fit the cache of a core with their ciphertext */
+
 struct oc_asset_reader {
     oc_object object;
     oc_piece_lane lane;
-    oc_region plain; /* the piece kept */
-    uint64_t piece;  /* its index; piece_count: none */
+    oc_region plain; /* what is kept: a piece of room */
+    uint64_t off;    /* of its first byte in the asset */
+    size_t len;      /* its bytes; 0: none */
 };
 
 ortcrypt_status oc_asset_reader_open(oc_asset_reader **out, ortcrypt_bundle *bundle, const oc_asset *asset,
@@ -22,7 +28,6 @@ ortcrypt_status oc_asset_reader_open(oc_asset_reader **out, ortcrypt_bundle *bun
     }
     ortcrypt_status st = oc_object_open(&reader->object, bundle, asset, err);
     if (st == ORTCRYPT_OK) {
-        reader->piece = reader->object.shape.piece_count;
         st = oc_region_new(&reader->plain, OC_PIECE_PLAIN_LEN, err);
         if (st != ORTCRYPT_OK) {
             oc_object_close(&reader->object);
@@ -34,6 +39,30 @@ ortcrypt_status oc_asset_reader_open(oc_asset_reader **out, ortcrypt_bundle *bun
     }
     *out = reader;
     return ORTCRYPT_OK;
+}
+
+/* Makes the byte at `offset` one that is kept, and up to `wanted` bytes from there. A piece whose hash is checked is taken whole. */
+static ortcrypt_status fetch(oc_asset_reader *reader, uint64_t offset, size_t wanted, ortcrypt_error *err)
+{
+    const bool whole = atomic_load(reader->object.check_leaves);
+    const bool onward = reader->len != 0 && offset == reader->off + reader->len;
+    const uint64_t first = whole ? offset / OC_PIECE_PLAIN_LEN * OC_PIECE_CHUNKS : offset / OC_STREAM_CHUNK_LEN;
+    const uint64_t from = first * OC_STREAM_CHUNK_LEN;
+    uint64_t count = OC_PIECE_CHUNKS - first % OC_PIECE_CHUNKS; /* of one piece, whose hash may begin to count meanwhile */
+
+    if (!whole && wanted < OC_PIECE_PLAIN_LEN) {
+        const uint64_t asked = (offset - from + wanted + OC_STREAM_CHUNK_LEN - 1) / OC_STREAM_CHUNK_LEN;
+        const uint64_t least = onward && asked < ONWARD_CHUNKS ? ONWARD_CHUNKS : asked;
+        count = least < count ? least : count;
+    }
+    reader->len = 0;
+    const ortcrypt_status st = oc_object_read_chunks(&reader->object, &reader->lane, first, count, reader->plain.data, err);
+    if (st == ORTCRYPT_OK) {
+        const uint64_t left = reader->object.shape.plain_len - from;
+        reader->off = from;
+        reader->len = (size_t)(left < count * OC_STREAM_CHUNK_LEN ? left : count * OC_STREAM_CHUNK_LEN);
+    }
+    return st;
 }
 
 static ortcrypt_status reader_read(void *state, uint64_t offset, void *buffer, size_t len, ortcrypt_error *err)
@@ -48,16 +77,13 @@ static ortcrypt_status reader_read(void *state, uint64_t offset, void *buffer, s
                        (unsigned long long)offset + len, (unsigned long long)size);
     }
     while (st == ORTCRYPT_OK && done < len) {
-        const uint64_t piece = (offset + done) / OC_PIECE_PLAIN_LEN;
-        const size_t from = (size_t)((offset + done) % OC_PIECE_PLAIN_LEN);
-        size_t part = oc_piece_plain_len(&reader->object.shape, piece) - from;
-        part = part < len - done ? part : len - done;
-        if (piece != reader->piece) {
-            reader->piece = reader->object.shape.piece_count;
-            st = oc_object_read_piece(&reader->object, &reader->lane, piece, reader->plain.data, err);
+        const uint64_t at = offset + done;
+        if (reader->len == 0 || at < reader->off || at - reader->off >= reader->len) {
+            st = fetch(reader, at, len - done, err);
         }
         if (st == ORTCRYPT_OK) {
-            reader->piece = piece;
+            const size_t from = (size_t)(at - reader->off);
+            const size_t part = reader->len - from < len - done ? reader->len - from : len - done;
             memcpy(to + done, reader->plain.data + from, part);
             done += part;
         }

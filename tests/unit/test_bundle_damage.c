@@ -165,6 +165,34 @@ static void a_pin_makes_leaves_count(void **state)
     free(got);
 }
 
+/* What it jumps over is not decrypted, so it does not stop it; with a pin, pieces are hashed whole, so it does. */
+static void a_reader_that_jumps(void **state)
+{
+    fixture *const f = *state;
+    uint8_t got[2] = {0};
+    fixture_make(f, 2 * PIECE);
+    uint8_t *const plain = fixture_bytes(2 * PIECE, 2);
+    ortcrypt_bundle *const bundle = fixture_open(f, NULL);
+    const oc_asset *const asset = fixture_asset(bundle, "source", OC_ROLE_EXTRA, "data");
+    char *const object = fixture_object(f, asset);
+    flip(object, 56 + 3 * 16400);
+    for (int hashed = 0; hashed < 2; hashed++) {
+        oc_asset_reader *reader = NULL;
+        oc_test_ok(oc_asset_reader_open(&reader, bundle, asset, &f->err), &f->err);
+        const oc_source source = oc_asset_reader_source(reader);
+        const ortcrypt_status st = source.read(source.state, 3 * CHUNK - 2, got, 2, &f->err);
+        oc_test_status(st, hashed ? ORTCRYPT_E_NOT_AUTHENTIC : ORTCRYPT_OK, &f->err);
+        oc_test_status(source.read(source.state, 4 * CHUNK, got, 2, &f->err), st, &f->err);
+        assert_true(hashed || memcmp(got, plain + 4 * CHUNK, 2) == 0);
+        oc_test_status(source.read(source.state, 4 * CHUNK - 1, got, 2, &f->err), ORTCRYPT_E_NOT_AUTHENTIC, &f->err);
+        oc_asset_reader_close(reader);
+        oc_bundle_require_leaves(bundle);
+    }
+    fixture_close(f, bundle);
+    free(object);
+    free(plain);
+}
+
 static void what_stands_for_an_object(void **state)
 {
     fixture *const f = *state;
@@ -274,6 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(damage_is_found_and_wiped, fixture_start, fixture_end),
+        cmocka_unit_test_setup_teardown(a_reader_that_jumps, fixture_start, fixture_end),
         cmocka_unit_test_setup_teardown(objects_and_leaves_that_do_not_fit, fixture_start, fixture_end),
         cmocka_unit_test_setup_teardown(a_pin_makes_leaves_count, fixture_start, fixture_end),
         cmocka_unit_test_setup_teardown(what_stands_for_an_object, fixture_start, fixture_end),
