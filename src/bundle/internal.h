@@ -66,7 +66,7 @@ ortcrypt_status oc_bundle_new(ortcrypt_bundle **out, oc_store **store, const oc_
 /* Frees whatever the holds say. NULL is allowed. */
 void oc_bundle_free(ortcrypt_bundle *bundle);
 
-/* From now on no byte of a piece is handed over before its leaf matches (a pin was given, or a signature verified). */
+/* From now on no piece is decrypted whose leaf does not match (a pin was given, or a signature verified). What was decrypted before stays. */
 void oc_bundle_require_leaves(ortcrypt_bundle *bundle);
 
 /* Contexts of the streams. Written to `out`; the span lies in it. */
