@@ -151,6 +151,7 @@ ortcrypt_status oc_asset_pages_open(oc_asset_pages **out, ortcrypt_bundle *bundl
     if (st == ORTCRYPT_OK) {
         const oc_paged_spec spec = {.piece_len = pages->slice_len,
                                     .piece_count = pages->first[count],
+                                    .threads = bundle->threads,
                                     .lens = pages->lens,
                                     .window = options->window_len,
                                     .ahead = options->ahead_len / pages->slice_len,

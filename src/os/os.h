@@ -53,6 +53,7 @@ typedef ortcrypt_status (*oc_page_fill_fn)(void *state, unsigned lane, uint64_t 
 typedef struct oc_paged_spec {
     size_t piece_len;     /* from the begin of one piece to the next, a multiple of the page size */
     uint64_t piece_count; /* at least 1 */
+    unsigned threads;     /* that fill, up to OC_DEFAULT_THREADS_MAX; 0: as many as there are cores */
     const uint32_t *lens; /* bytes in each piece, at most piece_len; the caller's until close. What lies between is not readable */
     size_t window;        /* bytes behind the reader that stay until settle; 0: all. Grows when the reader comes back too often */
     size_t ahead;         /* pieces filled ahead of the one that was touched */

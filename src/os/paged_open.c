@@ -31,7 +31,8 @@ static ortcrypt_status make_memory(oc_paged *paged, ortcrypt_error *err)
     }
     paged->map_len = (size_t)spec->piece_count * spec->piece_len;
     paged->unseen = spec->piece_count;
-    paged->lanes = oc_default_threads() < spec->piece_count ? oc_default_threads() : (unsigned)spec->piece_count;
+    paged->lanes = spec->threads == 0 ? oc_default_threads() : spec->threads < OC_DEFAULT_THREADS_MAX ? spec->threads : OC_DEFAULT_THREADS_MAX;
+    paged->lanes = paged->lanes < spec->piece_count ? paged->lanes : (unsigned)spec->piece_count;
     paged->pieces = calloc((size_t)spec->piece_count, sizeof(*paged->pieces));
     paged->wanted.items = calloc((size_t)spec->piece_count, sizeof(*paged->wanted.items));
     paged->resident.items = calloc((size_t)spec->piece_count, sizeof(*paged->resident.items));

@@ -17,6 +17,7 @@
 
 typedef struct filler {
     atomic_uint_fast64_t fail_at; /* piece */
+    atomic_uint lanes;            /* bit i: lane i filled something */
     uint32_t lens[PIECES];
 } filler;
 
@@ -27,6 +28,7 @@ static inline ortcrypt_status fill(void *state, unsigned lane, uint64_t piece, u
 {
     filler *const from = state;
     assert_true(lane < OC_DEFAULT_THREADS_MAX);
+    atomic_fetch_or(&from->lanes, 1u << lane);
     if (piece == atomic_load(&from->fail_at)) {
         return oc_fail(err, ORTCRYPT_E_NOT_AUTHENTIC, "piece %llu", (unsigned long long)piece);
     }
@@ -44,7 +46,7 @@ static inline void need_userfaultfd(void)
     }
 }
 
-static inline oc_paged *open_paged(filler *from, size_t window_pieces, size_t ahead)
+static inline oc_paged *open_paged_by(filler *from, size_t window_pieces, size_t ahead, unsigned threads)
 {
     ortcrypt_error err = ORTCRYPT_ERROR_INIT;
     oc_paged *paged = NULL;
@@ -53,10 +55,16 @@ static inline oc_paged *open_paged(filler *from, size_t window_pieces, size_t ah
         from->lens[i] = i + 1 == PIECES ? LAST_LEN : i == 3 ? 100 : PIECE;
     }
     atomic_store(&from->fail_at, NONE);
+    atomic_store(&from->lanes, 0);
     const oc_paged_spec spec = {.piece_len = PIECE, .piece_count = PIECES, .lens = from->lens, .window = window_pieces * PIECE,
-                                .ahead = ahead, .fill = fill, .state = from};
+                                .ahead = ahead, .threads = threads, .fill = fill, .state = from};
     oc_test_ok(oc_paged_open(&paged, &spec, &err), &err);
     return paged;
+}
+
+static inline oc_paged *open_paged(filler *from, size_t window_pieces, size_t ahead)
+{
+    return open_paged_by(from, window_pieces, ahead, 0);
 }
 
 /* Compares; no cmocka here, threads and children use it too. */

@@ -138,6 +138,20 @@ static void a_poisoned_page_keeps_no_other(void **state)
     assert_int_equal(munmap(map, 5 * PAGE), 0);
 }
 
+static void no_more_threads_than_asked_for(void **state)
+{
+    (void)state;
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    filler from;
+    for (unsigned threads = 1; threads <= 3; threads += 2) {
+        oc_paged *paged = open_paged_by(&from, 4, 8, threads);
+        assert_all_right(paged, &from);
+        oc_test_ok(oc_paged_settle(paged, true, &err), &err);
+        assert_true(atomic_load(&from.lanes) != 0 && atomic_load(&from.lanes) < 1u << threads);
+        oc_paged_close(paged);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +161,7 @@ int main(void)
         cmocka_unit_test(a_pause_makes_no_window_grow),
         cmocka_unit_test(the_window_moves_and_grows),
         cmocka_unit_test(dropped_memory_was_wiped),
+        cmocka_unit_test(no_more_threads_than_asked_for),
         cmocka_unit_test(a_poisoned_page_keeps_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
