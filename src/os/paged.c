@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "os/paged.h"
@@ -15,6 +16,7 @@
 #define RETRY_MS 10     /* between two of them */
 #define SLACK_PIECES 3u /* that are too many before some are dropped, */
 #define SLACK_LEN ((size_t)768 << 10) /* or as many bytes */
+#define LOOK_MS 2000    /* between two looks at whether the descriptors are still ours */
 #define IDLE_MS 100      /* of a reader, after which it has gone to other work */
 #define BUSY UINT64_MAX  /* no number of fills */
 #define FAILED_BYTE 0xff /* not a number, as a float; and no divisor of zero, as an integer */
@@ -270,17 +272,39 @@ static void fill(oc_paged_worker *self, uint64_t number)
     evict_oldest(paged, BUSY);
 }
 
-/* Waits for a touch or a signal. false: there was none for a while, and nobody waits for a piece. */
-static bool wait_for_work(const oc_paged *paged, bool may_drop)
+/*
+ * Somebody closed our descriptors (closefrom, close_range: the whole process has them). Pages that are not there would be zeros from now
+ * on: nobody may read any of it. Whoever reads at this moment dies within microseconds, instead of going on with zeros.
+ */
+static void lose(oc_paged *paged)
+{
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+
+    (void)mprotect(paged->map, paged->map_len, PROT_NONE);
+    (void)oc_fail(&err, ORTCRYPT_E_IO, "a descriptor of this library was closed by other code in this process");
+    pthread_mutex_lock(&paged->mutex);
+    keep_failure(paged, ORTCRYPT_E_IO, &err);
+    paged->lost = true;
+    pthread_cond_broadcast(&paged->changed);
+    pthread_mutex_unlock(&paged->mutex);
+}
+
+typedef enum heard { HEARD_WORK, HEARD_NOTHING, HEARD_LOSS } heard;
+
+/* Waits for a touch or a signal, but not for ever: closed descriptors say nothing. */
+static heard wait_for_work(const oc_paged *paged, bool may_drop)
 {
     struct pollfd fds[2] = {{paged->fd, POLLIN, 0}, {paged->wake_fd, POLLIN, 0}};
     uint64_t one = 0;
-    const int count = poll(fds, 2, may_drop ? IDLE_MS : -1);
+    const int count = poll(fds, 2, may_drop ? IDLE_MS : LOOK_MS);
 
+    if (count > 0 && ((fds[0].revents | fds[1].revents) & POLLNVAL) != 0) {
+        return HEARD_LOSS;
+    }
     if (count > 0 && fds[1].revents != 0) {
         (void)!read(paged->wake_fd, &one, sizeof(one)); /* not blocking: another thread may have been faster */
     }
-    return count != 0;
+    return count == 0 ? HEARD_NOTHING : HEARD_WORK;
 }
 
 void *oc_paged_work(void *state)
@@ -296,7 +320,7 @@ void *oc_paged_work(void *state)
         while (oc_uffd_next(paged->fd, &address)) {
             want(paged, address);
         }
-        go_on = !paged->stop;
+        go_on = !paged->stop && !paged->lost;
         const bool found = go_on && claim(paged, &number);
         const bool may_drop = evicts(paged) && paged->resident_len != 0 && paged->filled == paged->fills;
         const uint64_t fills = paged->fills;
@@ -305,11 +329,13 @@ void *oc_paged_work(void *state)
         if (found) {
             fill(self, number);
         } else if (go_on) {
-            const bool asked = wait_for_work(paged, may_drop);
+            const heard what = wait_for_work(paged, may_drop);
             pthread_mutex_lock(&paged->mutex);
             paged->idle -= paged->idle != 0 ? 1 : 0; /* near enough: a thread too many looks, a thread too few has been signalled */
             pthread_mutex_unlock(&paged->mutex);
-            if (!asked) {
+            if (what == HEARD_LOSS) {
+                lose(paged);
+            } else if (what == HEARD_NOTHING && may_drop) {
                 evict_oldest(paged, fills); /* all, as long as nobody fills any */
             }
         }

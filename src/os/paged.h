@@ -58,6 +58,7 @@ struct oc_paged {
     bool completing;     /* settle waits: the rest is what was never filled */
     bool settled;
     bool stop;
+    bool lost; /* the descriptors are not ours any more, and the memory is closed to all */
     bool failed;
     ortcrypt_error failure;
 };

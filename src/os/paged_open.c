@@ -177,6 +177,11 @@ void oc_paged_close(oc_paged *paged)
     for (unsigned i = 0; paged->workers != NULL && i < paged->lanes; i++) {
         oc_region_free(&paged->workers[i].plain);
     }
+    if (paged->lost) {
+        (void)mprotect(paged->map, paged->map_len, PROT_READ | PROT_WRITE);
+        paged->fd = -1; /* what has these numbers now is somebody else's */
+        paged->wake_fd = -1;
+    }
     if (paged->map != NULL) {
         wipe(paged);
         (void)munmap(paged->map, paged->map_len);

@@ -203,6 +203,41 @@ static void closing_survives_a_failed_piece(void **state)
     oc_paged_close(paged);
 }
 
+/* Other code closes every descriptor of the process. A reader dies, at the latest soon: it never goes on with zeros. */
+static int read_without_descriptors(bool touch_at_once)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        static filler from;
+        ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+        signal(SIGSEGV, SIG_DFL);
+        signal(SIGBUS, SIG_DFL);
+        oc_paged *paged = open_paged(&from, 0, 0);
+        (void)!oc_paged_settle(paged, false, &err);
+        const uint8_t *const data = oc_paged_data(paged);
+        const bool right = piece_right(data, &from, 1);
+        for (int fd = 3; fd < 1024; fd++) {
+            (void)close(fd);
+        }
+        alarm(20); /* else it lives for ever */
+        while (touch_at_once && right) {
+            (void)piece_right(data, &from, 2);
+        }
+        oc_paged_close(paged); /* and closing ends */
+        _exit(right ? 0 : 2);
+    }
+    return result_of(child);
+}
+
+static void closed_descriptors_are_no_zeros(void **state)
+{
+    (void)state;
+    need_userfaultfd();
+    assert_int_equal(read_without_descriptors(true), -SIGSEGV);
+    assert_int_equal(read_without_descriptors(false), 0);
+}
+
 static void an_ordinary_user_may(void **state)
 {
     (void)state;
@@ -286,6 +321,7 @@ int main(void)
         cmocka_unit_test(a_failure_after_settling_is_a_signal),
         cmocka_unit_test(a_failed_piece_that_was_dropped_is_a_signal),
         cmocka_unit_test(closing_survives_a_failed_piece),
+        cmocka_unit_test(closed_descriptors_are_no_zeros),
         cmocka_unit_test(an_ordinary_user_may),
         cmocka_unit_test(many_readers_see_right_bytes),
     };
