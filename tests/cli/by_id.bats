@@ -3,8 +3,12 @@ load helpers
 setup_file() { common_setup_file; }
 setup() { common_setup; }
 
-# The runtimes that tools/setup fetched.
-runtimes() { ls "$ORTCRYPT_DEPS"/ort/*/libonnxruntime.so.*; }
+# The runtimes that tools/setup fetched. 1.23 opens a library beside itself by its own search path, which AddressSanitizer's dlopen does
+# not know: not there.
+runtimes() {
+    local left_out=${ORTCRYPT_SANITIZE:+/1.23.}
+    ls "$ORTCRYPT_DEPS"/ort/*/libonnxruntime.so.* | grep -vF "${left_out:-none}"
+}
 
 # everywhere EP[=LIBRARY]: compiles with its data outside the model, loads, compares, and looks at what was written.
 everywhere() {
