@@ -164,11 +164,13 @@ static ortcrypt_status read_sealed(const oc_object *object, oc_piece_lane *lane,
 {
     const uint64_t piece = first / OC_PIECE_CHUNKS;
     const bool check_leaves = atomic_load(object->check_leaves);
-    const uint64_t read_first = check_leaves ? piece * OC_PIECE_CHUNKS : first;
-    const uint64_t read_end = check_leaves ? least((piece + 1) * OC_PIECE_CHUNKS, object->shape.chunk_count) : end;
-    const uint64_t from = read_first == 0 ? 0 : chunk_offset(read_first);
-    const uint64_t to = read_end == object->shape.chunk_count ? object->shape.sealed_len : chunk_offset(read_end);
+    uint64_t from = first == 0 ? 0 : chunk_offset(first);
+    uint64_t to = end == object->shape.chunk_count ? object->shape.sealed_len : chunk_offset(end);
 
+    if (check_leaves) {
+        from = oc_piece_offset(piece);
+        to = from + oc_piece_len(&object->shape, piece);
+    }
     ortcrypt_status st = oc_pread_full(object->fd, from, lane->sealed, (size_t)(to - from), object->what, err);
     if (st == ORTCRYPT_OK && check_leaves) {
         st = check_leaf(object, piece, OC_SPAN(lane->sealed, (size_t)(to - from)), err);

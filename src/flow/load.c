@@ -24,11 +24,6 @@ static ortcrypt_status read_prepacking(bool *on, bool *set, const ortcrypt_runti
     return st;
 }
 
-static uint64_t files_len(const oc_supply *supply)
-{
-    return oc_supply_len(supply) - supply->model.size;
-}
-
 static uint64_t blobs_len(const oc_supply *supply)
 {
     const oc_manifest *const manifest = oc_bundle_manifest(supply->bundle);
@@ -54,7 +49,7 @@ oc_load_facts oc_load_facts_of(const oc_supply *supply, const ortcrypt_runtime *
                            .fits = oc_supply_fits(supply),
                            .model_len = supply->model.size,
                            .files = supply->file_count != 0,
-                           .files_len = files_len(supply),
+                           .files_len = oc_supply_files_len(supply),
                            .largest_len = oc_supply_largest(supply, true),
                            .largest_embedded_len = oc_supply_largest(supply, false),
                            .lifted_len = oc_supply_lifted_len(supply),

@@ -135,6 +135,8 @@ uint64_t oc_supply_len(const oc_supply *supply)
     return sum;
 }
 
+uint64_t oc_supply_files_len(const oc_supply *supply) { return oc_supply_len(supply) - supply->model.size; }
+
 ortcrypt_status oc_supply_load(oc_supply *supply, const ortcrypt_monitor *monitor, ortcrypt_error *err)
 {
     ortcrypt_status st = ORTCRYPT_OK;

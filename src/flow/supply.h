@@ -104,6 +104,7 @@ ortcrypt_status oc_supply_feed(const oc_supply *supply, oc_feeder *feeder, ortcr
 
 /* Bytes of the model and of everything external, saturating. */
 uint64_t oc_supply_len(const oc_supply *supply);
+uint64_t oc_supply_files_len(const oc_supply *supply); /* of everything external alone */
 
 /* cover.c: leading "./" stripped. */
 const char *oc_location_bare(const char *location);

@@ -39,7 +39,7 @@ ortcrypt_status oc_supply_load_pages(oc_supply *supply, size_t window_len, ortcr
     }
     if (st == ORTCRYPT_OK) {
         assets[supply->file_count] = &supply->model;
-        const uint64_t len = oc_supply_len(supply) - (supply->lifted ? 0 : supply->model.size);
+        const uint64_t len = supply->lifted ? oc_supply_len(supply) : oc_supply_files_len(supply);
         const oc_pages_options options = {.window_len = window_len, .ahead_len = oc_load_ahead(len), .ends = ends, .end_count = end_count};
         st = oc_asset_pages_open(&supply->pages, supply->bundle, assets, count, &options, err);
     }
@@ -102,7 +102,7 @@ static size_t small_len(const oc_supply *supply)
             sum += small_room(tensor);
         }
     }
-    return sum <= (oc_supply_len(supply) - supply->model.size) / SMALL_PART ? (size_t)sum : 0;
+    return sum <= oc_supply_files_len(supply) / SMALL_PART ? (size_t)sum : 0;
 }
 
 /*

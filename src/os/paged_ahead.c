@@ -21,9 +21,8 @@ static bool goes_on(const oc_paged_ahead *ahead, uint64_t number, bool back)
     return back == ahead->back && ahead->len != 0 && (number == ahead->marker || within);
 }
 
-void oc_paged_ahead_touch(oc_paged_ahead *ahead, uint64_t number, bool last_page)
+void oc_paged_ahead_touch(oc_paged_ahead *ahead, uint64_t number, bool back)
 {
-    const bool back = last_page;
     uint64_t left = 0;
 
     if (is_end(ahead, number)) {

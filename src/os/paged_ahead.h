@@ -25,8 +25,8 @@ typedef struct oc_paged_ahead {
 } oc_paged_ahead;
 
 oc_paged_ahead oc_paged_ahead_of(uint64_t count, uint64_t most, const bool *ends, bool onward);
-/* Piece `number` was touched and was not there; `last_page`: in its last page, which is not its first. */
-void oc_paged_ahead_touch(oc_paged_ahead *ahead, uint64_t number, bool last_page);
+/* Piece `number` was touched and was not there; `back`: from behind, in its last page, which is not its first. */
+void oc_paged_ahead_touch(oc_paged_ahead *ahead, uint64_t number, bool back);
 /* The next piece that could be filled ahead, whatever its state. false: none. */
 bool oc_paged_ahead_next(oc_paged_ahead *ahead, uint64_t *number);
 /* From now on all of them, in order, or none. */

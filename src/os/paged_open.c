@@ -19,6 +19,13 @@ bool oc_paged_available(void)
     return fd >= 0;
 }
 
+static unsigned lanes_for(const oc_paged_spec *spec)
+{
+    const unsigned asked = spec->threads != 0 ? spec->threads : oc_default_threads();
+    const unsigned most = asked < OC_DEFAULT_THREADS_MAX ? asked : OC_DEFAULT_THREADS_MAX;
+    return most < spec->piece_count ? most : (unsigned)spec->piece_count;
+}
+
 static ortcrypt_status make_memory(oc_paged *paged, ortcrypt_error *err)
 {
     const oc_paged_spec *const spec = &paged->spec;
@@ -31,8 +38,7 @@ static ortcrypt_status make_memory(oc_paged *paged, ortcrypt_error *err)
     }
     paged->map_len = (size_t)spec->piece_count * spec->piece_len;
     paged->unseen = spec->piece_count;
-    paged->lanes = spec->threads == 0 ? oc_default_threads() : spec->threads < OC_DEFAULT_THREADS_MAX ? spec->threads : OC_DEFAULT_THREADS_MAX;
-    paged->lanes = paged->lanes < spec->piece_count ? paged->lanes : (unsigned)spec->piece_count;
+    paged->lanes = lanes_for(spec);
     paged->pieces = calloc((size_t)spec->piece_count, sizeof(*paged->pieces));
     paged->wanted.items = calloc((size_t)spec->piece_count, sizeof(*paged->wanted.items));
     paged->resident.items = calloc((size_t)spec->piece_count, sizeof(*paged->resident.items));
