@@ -143,6 +143,19 @@ RIG_UNUSED static void damage(const bed *b, size_t numerator, size_t denominator
     free(path);
 }
 
+/* No session, the reason, and nothing left that holds the bundle. */
+static void assert_altered(const bed *b)
+{
+    ortcrypt_error err = ORTCRYPT_ERROR_INIT;
+    ortcrypt_session *session = NULL;
+    ortcrypt_bundle *const bundle = bed_bundle(b);
+
+    assert_st(ortcrypt_session_open(&session, b->runtime, bundle, NULL, &err), &err, ORTCRYPT_E_NOT_AUTHENTIC);
+    assert_non_null(strstr(err.message, "altered"));
+    assert_null(session);
+    close_bundle(bundle);
+}
+
 /* As Docker's default profile does. For good: the tests that need it come last. */
 RIG_UNUSED static int deny_userfaultfd(void **state)
 {

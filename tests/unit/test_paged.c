@@ -86,14 +86,22 @@ static int result_of(pid_t child)
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Sanitizers catch the signal and exit instead. */
-static int read_in_child(oc_paged *paged, size_t at)
+/* fork; the child dies of its signals, which sanitizers would catch and exit instead. */
+static pid_t start_child(void)
 {
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         signal(SIGSEGV, SIG_DFL);
         signal(SIGBUS, SIG_DFL);
+    }
+    return child;
+}
+
+static int read_in_child(oc_paged *paged, size_t at)
+{
+    const pid_t child = start_child();
+    if (child == 0) {
         _exit(((const volatile uint8_t *)oc_paged_data(paged))[at] == 0 ? 100 : 101);
     }
     return result_of(child);
@@ -131,13 +139,10 @@ static void a_failure_before_settling_is_told_by_it(void **state)
 /* In a child that makes the memory itself. 0 and above: it lived. */
 static int fail_in_child(size_t at, bool drop_first)
 {
-    const pid_t child = fork();
-    assert_true(child >= 0);
+    const pid_t child = start_child();
     if (child == 0) {
         static filler from;
         ortcrypt_error err = ORTCRYPT_ERROR_INIT;
-        signal(SIGSEGV, SIG_DFL);
-        signal(SIGBUS, SIG_DFL);
         oc_paged *paged = open_paged(&from, 0, 0);
         if (oc_paged_settle(paged, drop_first, &err) != ORTCRYPT_OK) {
             _exit(102);
@@ -206,13 +211,10 @@ static void closing_survives_a_failed_piece(void **state)
 /* Other code closes every descriptor of the process. A reader dies, at the latest soon: it never goes on with zeros. */
 static int read_without_descriptors(bool touch_at_once)
 {
-    const pid_t child = fork();
-    assert_true(child >= 0);
+    const pid_t child = start_child();
     if (child == 0) {
         static filler from;
         ortcrypt_error err = ORTCRYPT_ERROR_INIT;
-        signal(SIGSEGV, SIG_DFL);
-        signal(SIGBUS, SIG_DFL);
         oc_paged *paged = open_paged(&from, 0, 0);
         (void)!oc_paged_settle(paged, false, &err);
         const uint8_t *const data = oc_paged_data(paged);
